@@ -10,7 +10,7 @@ use crate::log::state::{self, RoomState};
 use crate::log::{LogPosition, START, find};
 use crate::message::record::Record;
 use crate::room::Room;
-use crate::room::archive::{self, ArchiveKind, ArchiveWriter, PackResult, PackSource, SkippedFile};
+use crate::room::archive::{self, ArchiveWriter, PackResult, PackSource, SkippedFile};
 use crate::router::recover::note_failed_sync;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,6 +22,8 @@ const PACK_SKIPPED: usize = 20;
 
 /// The report's name for shared files.
 const CONTEXT: &str = "context";
+/// The report's name for originals, read, expired and rejected files.
+const MAIL: &str = "mail";
 
 /// How often the log is read again while a router writes to it.
 const TRIES: usize = 8;
@@ -39,22 +41,20 @@ pub struct ArchiveReport {
     pub skipped: Vec<SkippedFile>,
     /// Number of further skipped files.
     pub skipped_more: u64,
-    /// Files that an earlier run had packed but, because it was killed, not removed.
-    pub finished: u64,
 }
 
 /// Packed data of one kind.
 #[derive(Debug, Default, Serialize)]
 pub struct PackedKind {
-    /// `log`, `sent`, `seen`, `expired`, `rejected` or `context`.
+    /// `log`, `mail` or `context`.
     pub kind: &'static str,
     /// Number of files.
     pub files: u64,
     /// Their size.
     pub bytes: u64,
-    /// Their size in the archive.
+    /// Their size in the archive; 0 if nothing was changed.
     pub packed_bytes: u64,
-    /// Paths of the packs, relative to the room; for `context`, relative to the context.
+    /// Paths in the archive, relative to the room; for `context`, relative to the context.
     #[serde(serialize_with = "write_path")]
     pub packs: Vec<PathBuf>,
 }
@@ -105,13 +105,10 @@ struct ArchiveRun<'a> {
 impl ArchiveRun<'_> {
     fn run(&mut self) -> Result<()> {
         if !self.report.dry_run {
-            let (archive, finished) = ArchiveWriter::open(self.room)?;
-            (self.archive, self.report.finished) = (Some(archive), finished);
+            self.archive = Some(ArchiveWriter::open(self.room)?);
         }
         self.segments()?;
-        ArchiveKind::ALL
-            .into_iter()
-            .try_for_each(|kind| self.files(kind))?;
+        self.files()?;
         self.artifacts()
     }
 
@@ -150,10 +147,11 @@ impl ArchiveRun<'_> {
                     self.skip(skipped);
                     Ok(())
                 }
-                Ok(artifact) => self.pack(CONTEXT, |writer, count| match writer {
-                    Some(writer) => writer.artifact(&artifact, count),
-                    None => archive::weigh_artifact(&artifact, count),
-                }),
+                Ok(artifact) => self.pack(
+                    CONTEXT,
+                    PackResult::of(1, artifact.bytes()),
+                    |writer, count| writer.artifact(&artifact, count),
+                ),
             },
         )
     }
@@ -186,7 +184,7 @@ impl ArchiveRun<'_> {
                     {
                         archive.rely_on(&state)?;
                     }
-                    self.segment(number, &first)?;
+                    self.segment(number)?;
                 }
             }
         }
@@ -215,51 +213,52 @@ impl ArchiveRun<'_> {
         )
     }
 
-    fn segment(&mut self, number: u32, first: &Record) -> Result<()> {
-        let room = self.room;
-        self.pack(layout::LOG, |writer, count| match writer {
-            Some(writer) => writer.segment(number, &first.stamp().month(), count),
-            None => archive::weigh_segment(&room.dir, number, count),
+    fn segment(&mut self, number: u32) -> Result<()> {
+        let size = self.room.dir.stat(layout::live_segment(number))?;
+        let bytes = size.map_or(0, |meta| meta.size);
+        self.pack(layout::LOG, PackResult::of(1, bytes), |writer, count| {
+            writer.segment(number, count)
         })
     }
 
-    fn files(&mut self, kind: ArchiveKind) -> Result<()> {
+    fn files(&mut self) -> Result<()> {
         let (room, bound) = (self.room.dir.clone(), self.bound);
         let (mut chunk, most) = (Vec::new(), failpoint::pack_files());
-        archive::each(&room, kind, bound, &mut |source| {
+        archive::each(&room, bound, &mut |source| {
             match source {
                 Ok(source) => chunk.push(source),
                 Err(skipped) => self.skip(skipped),
             }
             if chunk.len() >= most {
-                self.pack_files(kind, std::mem::take(&mut chunk))
+                self.pack_files(&std::mem::take(&mut chunk))
             } else {
                 Ok(())
             }
         })?;
-        self.pack_files(kind, chunk)
+        self.pack_files(&chunk)
     }
 
-    fn pack_files(&mut self, kind: ArchiveKind, mut chunk: Vec<PackSource>) -> Result<()> {
-        let room = self.room;
-        chunk.sort_by(|a, b| (&a.month, &a.agent, &a.name).cmp(&(&b.month, &b.agent, &b.name)));
-        for month in chunk.chunk_by(|a, b| a.month == b.month) {
-            let sources: Vec<&PackSource> = month.iter().collect();
-            self.pack(kind.as_str(), |writer, count| match writer {
-                Some(writer) => writer.files(kind, &sources, count),
-                None => archive::weigh_files(&room.dir, kind, &sources, count),
-            })?;
-        }
-        Ok(())
+    fn pack_files(&mut self, chunk: &[PackSource]) -> Result<()> {
+        let bytes = chunk.iter().map(|source| source.bytes).sum();
+        self.pack(
+            MAIL,
+            PackResult::of(chunk.len() as u64, bytes),
+            |writer, count| writer.files(chunk, count),
+        )
     }
 
-    /// Packs with the writer, or without one only measures, and adds the result to the report.
+    /// Packs with the writer, or without one takes what was counted, and adds the result to the report.
     fn pack(
         &mut self,
         kind: &'static str,
-        pack: impl FnOnce(Option<&mut ArchiveWriter>, &mut dyn FnMut(u64)) -> Result<PackResult>,
+        counted: PackResult,
+        pack: impl FnOnce(&mut ArchiveWriter, &mut dyn FnMut(u64)) -> Result<PackResult>,
     ) -> Result<()> {
-        let packed = pack(self.archive.as_mut(), &mut |bytes| {
+        let Some(writer) = &mut self.archive else {
+            self.add(kind, counted);
+            return Ok(());
+        };
+        let packed = pack(writer, &mut |bytes| {
             self.read += bytes;
             (self.progress)(ArchiveProgress {
                 kind,

@@ -32,8 +32,6 @@ pub enum Failpoint {
     SecondName,
     /// The rename out of the outbox before a message is read.
     Claim,
-    /// The note that names a pack while its sources are removed.
-    ArchiveNote,
     /// The sync of a pack before its sources are removed.
     ArchiveSync,
     /// The sync of a backup before it counts as complete.

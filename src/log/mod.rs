@@ -25,4 +25,4 @@ pub use lines::{
     LogLines, LogPosition, RawLogLine, RecordReader, START, before, before_end, length, next_line,
     now, read, read_live, read_one, read_record, read_whole, segments,
 };
-pub use segments::{archive_months, archived, live, path};
+pub use segments::{archived, live, path};

@@ -19,29 +19,14 @@ pub fn live(room: &Dir) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// The directories in the archive, with their names. A directory that cannot be opened is ignored.
-pub fn archive_months(room: &Dir) -> Result<Vec<(String, Dir)>> {
-    let mut months = Vec::new();
-    if let Some(archive) = room.sub_if_exists(layout::ARCHIVE)? {
-        for entry in archive.list()? {
-            if let Ok(month) = entry?.name.into_string()
-                && let Ok(dir) = archive.sub(&month)
-            {
-                months.push((month, dir));
-            }
-        }
-    }
-    Ok(months)
-}
-
 /// The archived segments, each with its path in the room.
 pub fn archived(room: &Dir) -> Result<BTreeMap<u32, PathBuf>> {
     let mut segments = BTreeMap::new();
-    for (month, dir) in archive_months(room)? {
-        for entry in dir.list()? {
+    if let Some(archive) = room.sub_if_exists(layout::ARCHIVE)? {
+        for entry in archive.list()? {
             let name = entry?.name;
             if let Some(number) = name.to_str().and_then(layout::archived_segment_number) {
-                segments.insert(number, layout::archived(&month, &name));
+                segments.insert(number, layout::archived(&name));
             }
         }
     }
@@ -96,11 +81,8 @@ impl LogSegment {
         let Some(packed) = archived(room)?.remove(&number) else {
             return Ok(None);
         };
-        let (month, name) = (
-            packed.parent().unwrap_or(Path::new("")),
-            packed.file_name().unwrap_or_default(),
-        );
-        let file = room.sub(month)?.look(name)?;
+        let archive = room.sub(layout::ARCHIVE)?;
+        let file = archive.look(packed.file_name().unwrap_or_default())?;
         let path = room.at(packed);
         let decoder = zstd::Decoder::new(file).doing("read", &path)?;
         Ok(Some(LogSegment {

@@ -29,14 +29,26 @@ pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     bytes
 }
 
+/// The kind of a packed file, by its path: `sent`, `rejected`, `seen` or `expired`.
+fn kind_of(path: &[u8]) -> String {
+    let path = String::from_utf8_lossy(path);
+    let mut parts = path.split('/');
+    match parts.next() {
+        Some("inbox") => parts.nth(1).unwrap_or_default().to_owned(),
+        first => first.unwrap_or_default().to_owned(),
+    }
+}
+
 /// The files of one kind in the archive, each with all the contents that were packed under its path.
 pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
-    let is_one = |path: &&PathBuf| {
-        path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(&format!("{kind}-")))
+    let is_tar = |path: &&PathBuf| {
+        path.file_name().is_some_and(|name| {
+            let name = name.to_string_lossy();
+            name.ends_with(".tar.zst") && !name.starts_with('.')
+        })
     };
     let mut files: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
-    for pack in all(room).iter().filter(is_one) {
+    for pack in all(room).iter().filter(is_tar) {
         let bytes = unpacked(pack);
         let mut pack = tar::Archive::new(&bytes[..]);
         for entry in pack.entries().expect("its beginning") {
@@ -46,7 +58,9 @@ pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> 
             let mut content = Vec::new();
             entry.read_to_end(&mut content).expect("bytes in memory");
             let path = entry.path_bytes().into_owned();
-            files.entry(path).or_default().push(content);
+            if kind_of(&path) == kind {
+                files.entry(path).or_default().push(content);
+            }
         }
     }
     files

@@ -1,4 +1,4 @@
-//! The packs as the program `tar` reads them.
+//! A tar of the archive as the program `tar` reads it.
 
 use super::archive;
 use super::packs::all;
@@ -38,30 +38,22 @@ fn tar(pack: &Path, args: &[&str]) -> Option<Output> {
 }
 
 /// The content, the modification time, the mode and the owner of a file.
-fn described(path: &Path) -> (Vec<u8>, (i64, i64), u32, u32) {
+fn described(path: &Path) -> (Vec<u8>, i64, u32, u32) {
     let meta = fs::symlink_metadata(path).expect("a file");
     assert!(meta.is_file(), "{}", path.display());
-    (
-        files::read(path),
-        (meta.mtime(), meta.mtime_nsec()),
-        meta.mode(),
-        meta.uid(),
-    )
+    (files::read(path), meta.mtime(), meta.mode(), meta.uid())
 }
 
 /// Writes a file of bob's read mail with its own time and mode.
-fn write(world: &World, name: &[u8], content: &[u8], nanos: i64) -> PathBuf {
+fn write(world: &World, name: &[u8], content: &[u8], seconds: u64) -> PathBuf {
     let path = world.room("inbox/bob/seen").join(OsStr::from_bytes(name));
     let mut file = File::create_new(&path).expect("a new file");
     file.write_all(content).expect("written");
-    file.set_permissions(fs::Permissions::from_mode(0o600 | (nanos as u32 % 8) << 3))
-        .expect("a mode");
-    let age = Duration::from_nanos(nanos.unsigned_abs());
-    let time = if nanos < 0 {
-        SystemTime::UNIX_EPOCH - age
-    } else {
-        SystemTime::UNIX_EPOCH + age
-    };
+    file.set_permissions(fs::Permissions::from_mode(
+        0o600 | (seconds as u32 % 8) << 3,
+    ))
+    .expect("a mode");
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     file.set_modified(time).expect("a time");
     path
 }
@@ -70,7 +62,7 @@ fn write(world: &World, name: &[u8], content: &[u8], nanos: i64) -> PathBuf {
 fn tar_restores_every_file_with_its_time_and_mode() {
     // P70
     let world = World::with("bob");
-    let now = 1_764_000_000_123_456_789;
+    let now = 1_764_000_000;
     let long = [b'x'; 255];
     let names: Vec<Vec<u8>> = [
         &b"plain.json"[..],
@@ -89,21 +81,14 @@ fn tar_restores_every_file_with_its_time_and_mode() {
     let mut paths = Vec::new();
     for (n, name) in names.iter().enumerate() {
         let content = b"\x00\xff\r\n".repeat(n * 32);
-        paths.push(write(&world, name, &content, now + n as i64));
+        paths.push(write(&world, name, &content, now + n as u64));
     }
     // A path of 100 bytes is the longest in a header.
     for length in 97..=103 {
         let name = [&long[..length - "inbox/bob/seen/.json".len()], b".json"].concat();
-        paths.push(write(&world, &name, b"{}", now - length as i64));
+        paths.push(write(&world, &name, b"{}", now - length as u64));
     }
     paths.push(write(&world, b"empty.json", b"", 0));
-    paths.push(write(&world, b"before.json", b"{}", -1_500_000_001));
-    paths.push(write(
-        &world,
-        b"second.json",
-        b"{}",
-        1_000_000_000_000_000_000,
-    ));
     let sparse = write(&world, b"sparse.json", b"", now);
     File::options()
         .write(true)

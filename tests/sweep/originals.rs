@@ -4,7 +4,7 @@ use super::ledger::Figures;
 use super::letters::{AGENTS, Letter};
 use super::scenario::files;
 use crate::archive::packs;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -16,7 +16,8 @@ pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> i
     for letter in letters.iter().filter(|letter| !letter.rides) {
         *wanted.entry((letter.sender, letter.file.clone(), letter.bytes.clone())).or_default() += 1;
     }
-    let mut kept: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    // A killed archiver may pack an original twice, or leave it in its place.
+    let mut kept: BTreeSet<(PathBuf, Vec<u8>)> = BTreeSet::new();
     for (path, contents) in packs::files(room, "sent") {
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
         kept.extend(contents.into_iter().map(|content| (room.join(&path), content)));
@@ -24,7 +25,7 @@ pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> i
     for (agent, _) in AGENTS {
         for path in files(&room.join("sent").join(agent))? {
             let content = fs::read(&path)?;
-            kept.push((path, content));
+            kept.insert((path, content));
         }
     }
     for (path, content) in kept {

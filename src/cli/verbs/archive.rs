@@ -12,16 +12,16 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag archive --older-than 7d --dry-run
   mailbag archive --older-than 7d
-  tar --zstd -xOf .mailbag/archive/2026-11/sent-TIME.tar.zst sent/alice/7~x.json
+  tar --zstd -xOf .mailbag/archive/TIME.tar.zst sent/alice/7~x.json
 
-Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/ and whole
-segments of the log into archive/YYYY-MM/. Compresses large shared text files in
-place, as NAME.zst. Unread and leased messages stay.
+Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/ into
+archive/TIME.tar.zst, and compresses whole segments of the log into archive/, and
+large shared text files in place, as NAME.zst. Unread and leased messages stay.
 
 The router may run meanwhile. All commands also read the archived part of the
-log. If the command is killed, nothing is lost and the next run completes the
-work. For cron: --quiet prints only errors, and exit status 75 means that another
-`mailbag archive` is running.";
+log. If the command is killed, nothing is lost, and the next run may pack some
+files again. For cron: --quiet prints only errors, and exit status 75 means that
+another `mailbag archive` is running.";
 
 /// Archive old messages and log segments
 #[derive(Debug, clap::Args)]
@@ -66,12 +66,6 @@ fn show(
     if out.quiet {
         return Ok(());
     }
-    if report.finished > 0 {
-        out.line(format!(
-            "removed {} that an earlier run had packed",
-            count(report.finished, "file")
-        ))?;
-    }
     for kindly in &report.packed {
         out.line(line(kindly, report.dry_run))?;
     }
@@ -85,7 +79,7 @@ fn show(
     if report.skipped_more > 0 {
         out.note(&format!("skipped: {} more", report.skipped_more));
     }
-    if done && report.packed.is_empty() && report.finished == 0 {
+    if done && report.packed.is_empty() {
         out.line(format!("nothing to archive older than {older_than}"))?;
     }
     Ok(())
@@ -105,14 +99,15 @@ fn line(
     let what = count(*files, if *kind == "log" { "segment" } else { "file" });
     let to = match packs.as_slice() {
         [] => String::new(),
-        [one] => format!(", {}", one.display()),
-        [first, ..] => format!(", {} and {} more", first.display(), packs.len() - 1),
+        [one] => format!(" to {}, {}", size(*packed_bytes), one.display()),
+        [first, ..] => format!(
+            " to {}, {} and {} more",
+            size(*packed_bytes),
+            first.display(),
+            packs.len() - 1
+        ),
     };
-    format!(
-        "{verb} {kind}: {what}, {} to {}{to}",
-        size(*bytes),
-        size(*packed_bytes)
-    )
+    format!("{verb} {kind}: {what}, {}{to}", size(*bytes))
 }
 
 /// Bytes as a person reads them.

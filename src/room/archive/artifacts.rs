@@ -5,7 +5,7 @@
 //!
 //! A kill can leave the file, the compressed file, or both. If both exist, the next run compares them.
 
-use super::pack::{self, ByteCounter, wrong};
+use super::pack::{self, wrong};
 use super::sources::stamp;
 use super::{ArchiveWriter, PackResult, SkippedFile};
 use crate::base::clock::Stamp;
@@ -133,6 +133,13 @@ fn is_text(mut file: &File) -> std::io::Result<bool> {
     Ok(is_whole && !beginning.contains(&0))
 }
 
+impl ContextFile {
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.meta.size
+    }
+}
+
 impl ArchiveWriter {
     /// Compresses a large text file, and removes the original if it has not changed.
     pub fn artifact(
@@ -207,17 +214,4 @@ impl ArchiveWriter {
             skipped: Vec::new(),
         })
     }
-}
-
-/// The size that a large text file would have when compressed.
-pub fn weigh_artifact(artifact: &ContextFile, progress: &mut dyn FnMut(u64)) -> Result<PackResult> {
-    let path: &Path = &artifact.below;
-    let (scales, (_, bytes)) =
-        pack::pack_stream(&artifact.file, ByteCounter::default(), path, progress)?;
-    Ok(PackResult {
-        files: 1,
-        bytes,
-        packed_bytes: scales.0,
-        ..PackResult::default()
-    })
 }

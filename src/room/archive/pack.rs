@@ -1,46 +1,30 @@
-//! Writing a pack, reading it back, and comparing it with its sources.
+//! Writing a tar, and compressing one stream.
 
-use super::frames::{PackReader, PackWriter};
-use super::sources::{ArchiveKind, PackSource, SkippedFile};
+use super::sources::{PackSource, SkippedFile};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::hash::{Hash, hash, hash_pieces, hash_stream};
+use crate::base::hash::{Hash, hash_pieces, hash_stream};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, ReadLeaseResult, file_meta, layout, lease};
 use rustix::fs::FileType;
 use std::ffi::OsString;
-use std::io::{Read, Seek, Write};
-use std::path::Path;
-use std::sync::Arc;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
-/// The file's metadata at the time of packing.
+/// A packed file, with its metadata at that time.
 pub(super) struct PackMember {
-    pub(super) agent: Arc<str>,
+    pub(super) dir: Dir,
     pub(super) name: OsString,
+    /// Its path in the room.
+    pub(super) path: PathBuf,
     pub(super) meta: Meta,
-    digest: Hash,
 }
 
-/// The sources of a pack.
+/// The files of a tar.
 #[derive(Default)]
 pub(super) struct PackMembers {
     pub(super) files: Vec<PackMember>,
     pub(super) bytes: u64,
     pub(super) skipped: Vec<SkippedFile>,
-}
-
-/// A writer that only counts bytes.
-#[derive(Default)]
-pub(super) struct ByteCounter(pub(super) u64);
-
-impl Write for ByteCounter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 fn packer<W: Write>(out: W) -> std::io::Result<zstd::Encoder<'static, W>> {
@@ -52,51 +36,61 @@ fn packer<W: Write>(out: W) -> std::io::Result<zstd::Encoder<'static, W>> {
 /// Packs files one after the other. A file that cannot be packed is skipped and reported.
 pub(super) fn pack_files<W: Write>(
     room: &Dir,
-    kind: ArchiveKind,
-    sources: &[&PackSource],
-    mut pack: PackWriter<W>,
+    sources: &[PackSource],
+    out: W,
+    path: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(W, PackMembers)> {
+    let mut tar = tar::Builder::new(packer(out).doing("write", path)?);
     let mut members = PackMembers::default();
-    let mut open: Option<(Arc<str>, Dir)> = None;
-    for source in sources {
-        let directory = kind.directory(&source.agent);
-        let dir = match open.take_if(|(agent, _)| *agent == source.agent) {
-            Some((_, dir)) => dir,
-            None => match room.sub(&directory) {
-                Ok(dir) => dir,
-                Err(e) => {
-                    members.skipped.push(SkippedFile {
-                        path: layout::below(&directory, &source.name),
-                        reason: e.to_string(),
+    for in_directory in sources.chunk_by(|one, next| one.directory == next.directory) {
+        let directory = &in_directory[0].directory;
+        let dir = room.sub(directory).map_err(|e| e.to_string());
+        for source in in_directory {
+            let there = layout::below(directory, &source.name);
+            let read = dir.clone().and_then(|dir| {
+                let found = read(&dir, source)?;
+                Ok(found.map(|(meta, bytes)| (dir, meta, bytes)))
+            });
+            match read {
+                Ok(Some((dir, meta, bytes))) => {
+                    append(&mut tar, &there, &meta, &bytes).doing("write", path)?;
+                    members.bytes += meta.size;
+                    progress(meta.size);
+                    members.files.push(PackMember {
+                        dir,
+                        name: source.name.clone(),
+                        path: there,
+                        meta,
                     });
-                    continue;
                 }
-            },
-        };
-        match read(&dir, source) {
-            Ok(Some((meta, bytes))) => {
-                let digest = hash(&bytes);
-                members.bytes += meta.size;
-                progress(meta.size);
-                let there = layout::below(&directory, &source.name);
-                pack.add(&there, &meta, &bytes)?;
-                members.files.push(PackMember {
-                    agent: source.agent.clone(),
-                    name: source.name.clone(),
-                    meta,
-                    digest,
-                });
+                Ok(None) => {}
+                Err(reason) => members.skipped.push(SkippedFile {
+                    path: there,
+                    reason,
+                }),
             }
-            Ok(None) => {}
-            Err(reason) => members.skipped.push(SkippedFile {
-                path: layout::below(&directory, &source.name),
-                reason,
-            }),
         }
-        open = Some((source.agent.clone(), dir));
     }
-    Ok((pack.finish()?, members))
+    let out = tar.into_inner().and_then(zstd::Encoder::finish);
+    Ok((out.doing("write", path)?, members))
+}
+
+/// Adds a file with its path, its modification time, its permissions and its owner.
+fn append<W: Write>(
+    tar: &mut tar::Builder<W>,
+    path: &Path,
+    meta: &Meta,
+    content: &[u8],
+) -> std::io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_mode(meta.mode & 0o777);
+    header.set_uid(meta.uid.into());
+    header.set_gid(meta.gid.into());
+    header.set_mtime(u64::try_from(meta.modified / 1_000_000_000).unwrap_or(0));
+    header.set_size(content.len() as u64);
+    tar.append_data(&mut header, path, content)
 }
 
 const BUSY: &str = "a program is writing it; the next run packs it";
@@ -132,33 +126,7 @@ fn read(dir: &Dir, source: &PackSource) -> Result<Option<(Meta, Vec<u8>)>, Strin
     Ok(Some((meta, bytes)))
 }
 
-/// Reads a pack back, and compares each file with its source.
-pub(super) fn check_files(
-    pack: impl Read + Seek,
-    path: &Path,
-    kind: ArchiveKind,
-    members: &PackMembers,
-) -> Result<()> {
-    let mut entries = PackReader::new(pack);
-    for member in &members.files {
-        let entry = match entries.next() {
-            Some(entry) => entry.map_err(|e| wrong(path, &e.to_string()))?,
-            None => return Err(wrong(path, "it ends too early")),
-        };
-        let there = layout::below(&kind.directory(&member.agent), &member.name);
-        if entry.path != there || hash(&entry.content) != member.digest {
-            let what = format!("its content differs from {}", there.display());
-            return Err(wrong(path, &what));
-        }
-    }
-    match entries.next() {
-        None => Ok(()),
-        Some(Err(e)) => Err(wrong(path, &e.to_string())),
-        Some(Ok(_)) => Err(wrong(path, "it has too many files")),
-    }
-}
-
-/// Packs a stream unchanged. Returns its hash and its length.
+/// Compresses a stream. Returns its hash and its length.
 pub(super) fn pack_stream<W: Write>(
     from: impl Read,
     out: W,
@@ -180,8 +148,9 @@ pub(super) fn weigh_packed(pack: impl Read, path: &Path) -> Result<(Hash, u64)> 
     hash_stream(decoder).map_err(|e| wrong(path, &e.to_string()))
 }
 
-/// The error for a damaged pack.
+/// The error for a damaged file in the archive.
 pub(super) fn wrong(path: &Path, what: &str) -> Error {
-    let fix = "move it to another place and run `mailbag archive` again; no source of an incomplete pack was removed";
+    let fix =
+        "move it to another place and run `mailbag archive` again; its source was not removed";
     Error::state(path, format!("is damaged: {what}"), fix)
 }

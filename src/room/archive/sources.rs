@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The kinds of files that are archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArchiveKind {
+enum ArchiveKind {
     /// The originals of routed messages.
     Sent,
     /// Read mail.
@@ -24,44 +24,21 @@ pub enum ArchiveKind {
 
 impl ArchiveKind {
     /// All kinds.
-    pub const ALL: [ArchiveKind; 4] = [
+    const ALL: [ArchiveKind; 4] = [
         ArchiveKind::Sent,
         ArchiveKind::Seen,
         ArchiveKind::Expired,
         ArchiveKind::Rejected,
     ];
 
-    /// The name of the kind, and the beginning of its packs' names.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ArchiveKind::Sent => "sent",
-            ArchiveKind::Seen => "seen",
-            ArchiveKind::Expired => "expired",
-            ArchiveKind::Rejected => "rejected",
-        }
-    }
-
     /// The directory of an agent's files of this kind.
-    pub fn directory(self, agent: &str) -> PathBuf {
+    fn directory(self, agent: &str) -> PathBuf {
         match self {
             ArchiveKind::Sent => layout::sent(agent),
             ArchiveKind::Seen => layout::seen(agent),
             ArchiveKind::Expired => layout::expired(agent),
             ArchiveKind::Rejected => layout::rejected(agent),
         }
-    }
-
-    /// The kind of the files in a directory. `None` if files in it are never archived.
-    pub(super) fn of(directory: &Path) -> Option<ArchiveKind> {
-        let names: Vec<&str> = directory
-            .iter()
-            .map(|name| name.to_str())
-            .collect::<Option<_>>()?;
-        ArchiveKind::ALL.into_iter().find(|kind| {
-            names
-                .get(1)
-                .is_some_and(|agent| kind.directory(agent) == directory)
-        })
     }
 
     /// The parent directory of the agents' directories of this kind.
@@ -90,12 +67,12 @@ impl ArchiveKind {
 /// A file that may be archived.
 #[derive(Debug)]
 pub struct PackSource {
-    /// The agent that owns it.
-    pub agent: Arc<str>,
-    /// The file name in the agent's directory.
-    pub name: OsString,
-    /// The month of its age, which selects the directory in the archive.
-    pub month: String,
+    /// Its directory in the room.
+    pub(super) directory: Arc<Path>,
+    /// The file name.
+    pub(super) name: OsString,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// A skipped file.
@@ -113,9 +90,19 @@ pub(super) fn stamp(nanos: i128) -> Stamp {
     Stamp::from_micros(i64::try_from(nanos / 1000).unwrap_or(i64::MAX))
 }
 
-/// Passes every file of a kind that is at least as old as `bound` to `take`, agent by agent. Directories are read in
-/// parts, so memory does not depend on the number of files.
+/// Passes every file that is at least as old as `bound` to `take`, directory by directory. Directories are read in parts, so
+/// memory does not depend on the number of files.
 pub fn each(
+    room: &Dir,
+    bound: Stamp,
+    take: &mut dyn FnMut(Result<PackSource, SkippedFile>) -> Result<()>,
+) -> Result<()> {
+    ArchiveKind::ALL
+        .into_iter()
+        .try_for_each(|kind| each_of(room, kind, bound, take))
+}
+
+fn each_of(
     room: &Dir,
     kind: ArchiveKind,
     bound: Stamp,
@@ -153,7 +140,7 @@ pub fn each(
         } else {
             None
         };
-        let agent: Arc<str> = agent.into();
+        let directory: Arc<Path> = path.clone().into();
         for entry in dir.list()? {
             let name = entry?.name;
             if !layout::is_message_file(&name) {
@@ -179,9 +166,9 @@ pub fn each(
                     })
                 }
                 FileType::RegularFile => Ok(PackSource {
-                    agent: agent.clone(),
+                    directory: directory.clone(),
                     name,
-                    month: age.month(),
+                    bytes: meta.size,
                 }),
                 _ => Err(SkippedFile {
                     path: layout::below(&path, &name),
@@ -199,33 +186,4 @@ fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
     let agent = room.stat(layout::outbox(agent))?.map(|outbox| outbox.uid);
     let own = [room.meta()?.uid, rustix::process::geteuid().as_raw()];
     Ok(own.into_iter().chain(agent).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_was_packed_may_be_removed_by_the_word_of_a_pack() {
-        assert_eq!(
-            ArchiveKind::of(Path::new("sent/alice")),
-            Some(ArchiveKind::Sent)
-        );
-        assert_eq!(
-            ArchiveKind::of(Path::new("inbox/alice/seen")),
-            Some(ArchiveKind::Seen)
-        );
-        for path in [
-            "inbox/alice",
-            "outbox/alice",
-            "log",
-            "",
-            "sent",
-            "sent/a/b",
-            "inbox/alice/taken",
-            "/sent/alice",
-        ] {
-            assert_eq!(ArchiveKind::of(Path::new(path)), None, "{path}");
-        }
-    }
 }
