@@ -184,7 +184,7 @@ fn mark_own_bounces_seen(room: &Room, removed: &[ListedRejection]) -> Result<()>
         return Ok(());
     }
     let state = state::committed(&room.dir)?;
-    let items = state.items.iter();
+    let items = state.items.iter().chain(state.items.older());
     for item in
         items.filter(|item| item.kind == OpenItemKind::Rejection && seqs.contains(&item.seq))
     {

@@ -3,6 +3,7 @@
 use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, rough_span};
 use crate::base::error::Result;
+use crate::log::state::items::OpenItemKind;
 use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::room::Room;
@@ -23,13 +24,17 @@ pub struct PendingList {
     pub at: String,
     /// The items, most urgent first.
     pub items: Vec<PendingItem>,
+    /// The number of further items, which are not listed because newer ones have the same cause.
+    pub older: usize,
 }
 
 /// The number of pending items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PendingCount {
-    /// The number of items.
+    /// The number of listed items.
     pub items: usize,
+    /// The number of older items, which are not listed.
+    pub older: usize,
     /// The time of the oldest item.
     pub oldest: Option<String>,
 }
@@ -50,8 +55,15 @@ impl PendingList {
     pub fn count(&self) -> PendingCount {
         PendingCount {
             items: self.items.len(),
+            older: self.older,
             oldest: self.items.iter().map(|item| item.since.clone()).min(),
         }
+    }
+
+    /// A sentence about the items that are not listed. `None` if there are none.
+    pub fn older_sentence(&self) -> Option<String> {
+        let all = format!("`mailbag list --to {} --all`", self.agent);
+        (self.older > 0).then(|| format!("and {} older, not listed: {all}", self.older))
     }
 }
 
@@ -69,6 +81,7 @@ pub fn count(room: &Room, state: Option<&RoomState>, agent: &str) -> PendingCoun
     list.map_or(
         PendingCount {
             items: 0,
+            older: 0,
             oldest: None,
         },
         |list| list.count(),
@@ -78,8 +91,12 @@ pub fn count(room: &Room, state: Option<&RoomState>, agent: &str) -> PendingCoun
 /// The number of open questions in this state, and the oldest.
 pub fn questions(state: Option<&RoomState>) -> PendingCount {
     let questions = state.map(RoomState::questions).unwrap_or_default();
+    let items = state.into_iter().flat_map(|state| state.items.older());
     PendingCount {
         items: questions.len(),
+        older: items
+            .filter(|item| item.kind == OpenItemKind::Question)
+            .count(),
         oldest: questions.into_iter().map(|question| question.at).min(),
     }
 }
@@ -103,6 +120,7 @@ pub fn of_state(room: &Room, state: &RoomState, agent: &str) -> PendingList {
         agent: agent.to_owned(),
         at: Stamp::now().to_string(),
         items,
+        older: pending::older(state, agent),
     }
 }
 

@@ -421,8 +421,85 @@ fn a_flooding_agent_does_not_hide_items_of_other_agents() {
             file["pending"]["bob"].as_array().map(Vec::len),
             &file["more"]
         ),
-        (Some(50), &json!({"bob": 51}))
+        (Some(50), &json!({"bob": 101}))
     );
+}
+
+#[test]
+fn items_that_are_not_listed_are_counted_until_an_agent_acts_on_them() {
+    // P137, P138
+    let world = room();
+    let questions = (1..=105).map(|n| {
+        let question = json!({"to": "human", "id": format!("q{n}"), "type": "question", "body": format!("Of alice {n}")});
+        question.to_string() + "\n"
+    });
+    world.drop_file("alice", "all.ndjson", &questions.collect::<String>());
+    pass(&world, 0);
+    let older =
+        |minutes| parse_json(run_at(&world, minutes, "pending --as human --json"))["older"].clone();
+    assert_eq!(older(1), 5);
+    assert_contains!(
+        run_at(&world, 1, "pending --as human"),
+        "and 5 older, not listed: `mailbag list --to human --all`"
+    );
+    assert_contains!(
+        run_at(&world, 1, "status"),
+        "100 items, oldest 1m ago, and 5 older; see"
+    );
+    assert_eq!(world.read("pending.json")["more"], json!({"human": 55}));
+    // The listed ones are dismissed.
+    let listed = parse_json(run_at(&world, 2, "pending --as human --json"));
+    let items = listed["items"].as_array().expect("a list");
+    let numbers: Vec<String> = items.iter().map(|item| item["seq"].to_string()).collect();
+    let mut dismiss: Vec<&str> = vec!["dismiss", "--as", "human"];
+    dismiss.extend(numbers.iter().map(String::as_str));
+    run_at(&world, 2, &dismiss);
+    assert!(pending(&world, 3, "human").is_empty());
+    assert_eq!(
+        run_at(&world, 3, "pending --as human").trim(),
+        "and 5 older, not listed: `mailbag list --to human --all`"
+    );
+    assert_contains!(run_at(&world, 3, "status"), "0 items, and 5 older; see");
+    // A reply, an answer in a file, an ack and a withdrawal each close one.
+    run_at(&world, 4, "reply alice/q1 yes --as human");
+    say(
+        &world,
+        4,
+        "human",
+        json!({"to": "alice", "in_reply_to": "alice/q2", "body": "no"}),
+    );
+    run_at(&world, 4, "dismiss alice/q3 --as human");
+    run_at(&world, 4, "ack alice/q4 --status withdrawn --as alice");
+    assert_eq!(older(5), 1);
+    // The same from a new start, without the checkpoint.
+    files::remove_file(world.room("spool/checkpoint"));
+    assert_eq!(older(6), 1);
+    let _ = run_at(&world, 6, "dismiss alice/q5 --as human");
+    assert_contains!(
+        run_at(&world, 7, "pending --as human"),
+        "nothing needs human"
+    );
+}
+
+#[test]
+fn escalations_of_one_asker_leave_those_of_another_in_the_list() {
+    // P137
+    let world = World::with("alice bob carol").settings("answer_within = \"30m\"\n");
+    world.ok("agent set carol --supervisor human");
+    for (asker, count) in [("bob", 1), ("alice", 119)] {
+        let questions = (0..count).map(|n| {
+            let question =
+                json!({"to": "carol", "type": "question", "body": format!("Of {asker} {n}")});
+            question.to_string() + "\n"
+        });
+        world.drop_file(asker, "all.ndjson", &questions.collect::<String>());
+    }
+    pass(&world, 0);
+    pass(&world, 40);
+    let seen = pending(&world, 41, "human");
+    assert_eq!(seen.len(), 101);
+    let list = parse_json(run_at(&world, 41, "pending --as human --json"));
+    assert_eq!(list["older"], 19);
 }
 
 #[test]
@@ -456,7 +533,7 @@ fn status_counts_what_needs_the_human() {
     let status = parse_json(run_at(&world, 180, "status --json"));
     assert_eq!(
         status["needs_human"],
-        json!({"items": 1, "oldest": "2026-11-21T10:00:00.000001Z"})
+        json!({"items": 1, "older": 0, "oldest": "2026-11-21T10:00:00.000001Z"})
     );
 }
 

@@ -52,16 +52,19 @@ pub(super) fn list_settled_by(
     let agent = identity.mailbox(cx, room)?;
     let mut list = pending::pending(room, &agent)?;
     list.items.retain(|item| item.command.starts_with(command));
+    list.older = 0;
     let nothing = format!("no item of {agent} needs `{command}`");
     cx.out.show(&list, |out| show(&list, nothing, out))
 }
 
 fn show(list: &PendingList, nothing: String, out: &mut CommandOutput) -> Result<()> {
     out.page();
-    if list.items.is_empty() {
+    let older = list.older_sentence();
+    if list.items.is_empty() && older.is_none() {
         return out.done(nothing);
     }
-    list.items.iter().try_for_each(|item| tell(item, out))
+    list.items.iter().try_for_each(|item| tell(item, out))?;
+    older.map_or(Ok(()), |older| out.pieces(&[(PLAIN, &older)]))
 }
 
 fn tell(item: &PendingItem, out: &mut CommandOutput) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::frame;
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
 use crate::query::claims::ClaimCounts;
-use crate::query::pending::age;
+use crate::query::pending::{PendingCount, age};
 use crate::query::status::{self, RoomStatus, UndeliveredCopy};
 use crate::room::settings::GuardedSetting;
 use crate::room::{Room, RouterMode};
@@ -115,26 +115,13 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             format!("{} owned, {waiting}", claims.owned),
         )?;
     }
-    if let Some(oldest) = &status.needs_human.oldest {
-        let count = count_of(status.needs_human.items, "item");
-        say(
-            out,
-            BOLD,
-            "needs human",
-            format!(
-                "{count}, oldest {} ago; see `mailbag pending --as human`",
-                age(oldest)
-            ),
-        )?;
+    if let Some(text) = counted(&status.needs_human, "item") {
+        let text = format!("{text}; see `mailbag pending --as human`");
+        say(out, BOLD, "needs human", text)?;
     }
-    if let Some(oldest) = &status.questions.oldest {
-        let (open, oldest) = (status.questions.items, age(oldest));
-        say(
-            out,
-            BOLD,
-            "questions",
-            format!("{open} open, oldest {oldest} ago; see `mailbag log digest`"),
-        )?;
+    if let Some(text) = counted(&status.questions, "open question") {
+        let text = format!("{text}; see `mailbag log digest`");
+        say(out, BOLD, "questions", text)?;
     }
     if counts.decisions > 0 {
         say(
@@ -327,6 +314,24 @@ fn say(out: &mut CommandOutput, style: Style, word: &str, text: impl AsRef<str>)
         out.line(format!("{word} {line}"))?;
     }
     Ok(())
+}
+
+/// The number of listed items with the oldest age, and the number of older ones. `None` without items.
+fn counted(count: &PendingCount, item: &str) -> Option<String> {
+    let oldest = count.oldest.as_deref();
+    let oldest = oldest.map(|oldest| format!(", oldest {} ago", age(oldest)));
+    let older = (count.older > 0).then(|| format!(", and {} older", count.older));
+    if count.items + count.older == 0 {
+        return None;
+    }
+    Some(
+        [
+            count_of(count.items, item),
+            oldest.unwrap_or_default(),
+            older.unwrap_or_default(),
+        ]
+        .concat(),
+    )
 }
 
 /// The command that fixes a problem, below the problem. It is not folded, so that it can be copied.

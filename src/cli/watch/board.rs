@@ -104,14 +104,19 @@ impl ItemBoard {
 
     /// The count and the oldest age, for the line with the numbers of the room.
     pub(super) fn summary(&self) -> Option<String> {
-        let count = self.count.as_ref().filter(|count| count.items > 0)?;
-        let need = if count.items == 1 { "needs" } else { "need" };
+        let count = self.count.as_ref()?;
+        let items = count.items + count.older;
+        let need = match items {
+            0 => return None,
+            1 => "needs",
+            _ => "need",
+        };
         let oldest = count
             .oldest
             .as_deref()
             .map(pending::age)
             .unwrap_or_default();
-        Some(format!("! {} {need} you, oldest {oldest}", count.items))
+        Some(format!("! {items} {need} you, oldest {oldest}"))
     }
 
     /// The most urgent rows in the order of their numbers, and the number of items in the other rows.
@@ -311,6 +316,7 @@ mod tests {
         PendingList {
             agent: "human".into(),
             at: String::new(),
+            older: 0,
             items: seqs.iter().map(item).collect(),
         }
     }

@@ -334,6 +334,7 @@ mod tests {
             PendingList {
                 agent: "human".into(),
                 at: String::new(),
+                older: 0,
                 items,
             },
             false,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct EscalatedMessage {
     /// Its record.
     pub seq: u64,
-    from: Arc<str>,
+    pub(super) from: Arc<str>,
     id: String,
     shares: ConversationKeys,
     /// The agents that have not replied.

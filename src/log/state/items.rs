@@ -18,8 +18,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most open questions and rejections in the list for each causing agent; the oldest are dropped.
+/// The most items in the list for each causing agent. The older ones are only counted.
 const ITEMS_OF_AGENT: usize = 100;
+/// The most items of each causing agent, listed or counted; the oldest are forgotten.
+const COUNTED_OF_AGENT: usize = 10_000;
 /// A message is listed for at most this many recipients.
 const ITEM_RECIPIENTS: usize = 1000;
 
@@ -64,6 +66,9 @@ pub struct OpenItem {
     /// The first rejection, if a retry of it was rejected again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetriedRejection>,
+    /// True if the list has too many newer items of the same cause. Then it has no title.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_older: bool,
 }
 
 /// All open items.
@@ -95,16 +100,24 @@ impl OpenItems {
         (self.open.values().cloned().collect(), self.changed)
     }
 
-    /// Adds an item. Above the limit per agent, the oldest item is dropped.
-    pub(super) fn add(&mut self, item: OpenItem) {
+    /// Adds an item. Above the limit per agent, the oldest item is no longer listed.
+    pub(super) fn add(&mut self, mut item: OpenItem) {
         self.changed = self.changed.max(item.seq);
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
-        let oldest = if own.len() > ITEMS_OF_AGENT {
+        let oldest = if own.len() > COUNTED_OF_AGENT {
             own.first().copied()
         } else {
             None
         };
+        if let Some(&older) = own.iter().rev().nth(ITEMS_OF_AGENT) {
+            let listed = self.open.get_mut(&older).into_iter();
+            let added = (item.seq <= older).then_some(&mut item);
+            for one in listed.chain(added) {
+                one.is_older = true;
+                one.title.clear();
+            }
+        }
         self.asked.add(item.asked());
         if let Some(about) = &item.about {
             self.passed_on.add(about.asked());
@@ -134,9 +147,14 @@ impl OpenItems {
         }
     }
 
-    /// All items, in the order of the log.
+    /// The listed items, in the order of the log.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenItem> {
-        self.open.values()
+        self.open.values().filter(|item| !item.is_older)
+    }
+
+    /// The items that are only counted.
+    pub fn older(&self) -> impl Iterator<Item = &OpenItem> {
+        self.open.values().filter(|item| item.is_older)
     }
 
     /// The last record that changed anything; 0 for none.
@@ -184,7 +202,8 @@ impl OpenItems {
     /// Records in `at` that a retry of this rejection was accepted.
     pub(super) fn sent_again(&mut self, rejection: RetriedRejection, at: u64) {
         let seqs: Vec<u64> = self
-            .iter()
+            .open
+            .values()
             .filter(|item| {
                 item.kind == OpenItemKind::Rejection
                     && (item.seq == rejection.seq || item.retries == Some(rejection))
@@ -372,6 +391,7 @@ impl OpenItem {
             shares,
             about,
             retries: record.origin().and_then(|origin| origin.retries),
+            is_older: false,
         })
     }
 
@@ -406,10 +426,11 @@ fn title(message: &str) -> String {
     title.unwrap_or_default().to_owned()
 }
 
-/// The agent that causes an item: for a rejection, the sender of the rejected message.
+/// The agent that causes an item: the sender of the rejected message, or of the message that an escalation passes on.
 fn cause(item: &OpenItem) -> &Arc<str> {
-    match item.kind {
-        OpenItemKind::Rejection => item.of.first().unwrap_or(&item.from),
+    match (item.kind, &item.about) {
+        (OpenItemKind::Rejection, _) => item.of.first().unwrap_or(&item.from),
+        (_, Some(about)) => &about.from,
         _ => &item.from,
     }
 }

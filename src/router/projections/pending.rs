@@ -93,7 +93,15 @@ pub fn items(state: &RoomState, calls: &SessionCalls, agent: &str) -> Vec<Pendin
     items
 }
 
-/// All items, each with the agents that have to act.
+/// The number of this agent's items that are not listed, because newer ones have the same cause.
+pub fn older(state: &RoomState, agent: &str) -> usize {
+    let older = state.items.older();
+    older
+        .filter(|item| item.of.iter().any(|of| **of == *agent))
+        .count()
+}
+
+/// All listed items, each with the agents that have to act.
 fn everything(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     let offers = state
         .claims
@@ -434,7 +442,10 @@ fn text(view: &ProjectionView<'_>) -> Vec<u8> {
             pending.entry(agent.clone()).or_default().push(item.clone());
         }
     }
-    let more = shorten(&mut pending);
+    let mut more = shorten(&mut pending);
+    for agent in state.items.older().flat_map(|item| &item.of) {
+        *more.entry(agent.clone()).or_default() += 1;
+    }
     let content = PendingFile {
         seq: state.seq,
         at: state.at.to_string(),

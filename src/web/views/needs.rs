@@ -43,11 +43,12 @@ pub(super) fn section(app: &WebApp, list: &PendingList) -> Markup {
         section #needs .still data-live="/part/needs" aria-labelledby="needs-title" {
             h1 #needs-title { "Needs you " @if !list.items.is_empty() { span .count { (list.items.len()) } } }
             button type="button" .news hidden {}
-            @if list.items.is_empty() {
+            @if list.items.is_empty() && list.older == 0 {
                 (nothing("Nothing. An agent asks with", "mailbag ask human 'May I deploy?' --options yes,no"))
             } @else {
                 ol .items { (rows(app, list)) }
             }
+            @if let Some(older) = list.older_sentence() { p .facts { (text(&older)) } }
         }
     }
 }

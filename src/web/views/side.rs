@@ -50,7 +50,8 @@ const MORE: &str = "/more";
 impl SidebarContent {
     pub(super) fn of(app: &WebApp) -> Result<SidebarContent> {
         let glance = status::glance(&app.room)?;
-        let (needs, everybody) = (app.pending()?.items.len(), app.everybody()?);
+        let (pending, everybody) = (app.pending()?, app.everybody()?);
+        let needs = pending.items.len() + pending.older;
         let agents = everybody.roster.agents.iter();
         let claims = agents.map(|agent| agent.owns.len() + agent.owns_more).sum();
         let unread = inbox::names_with_leased(&app.room, id::HUMAN)?.len();
