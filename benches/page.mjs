@@ -39,6 +39,13 @@ async function serve() {
   }
 }
 
+/** Enters as a browser does, and returns the header that each request needs. */
+async function enter({ listen, url }) {
+  const body = new URLSearchParams({ token: url.split("#enter=")[1] });
+  const entered = await fetch(`http://${listen}/enter`, { method: "POST", headers: { origin: `http://${listen}` }, body });
+  return { "x-mailbag-secret": (await entered.json()).secret };
+}
+
 /** Drops a file whole. */
 let files = 0;
 function drop(agent, text, end = "json") {
@@ -123,8 +130,7 @@ async function paint(count) {
 /** A reader of the stream, which checks that each entry comes once and in order. */
 function follow(page, act) {
   const reader = { entries: 0, last: 0, wrong: 0 };
-  const headers = { authorization: `Bearer ${page.token}` };
-  http.get(`http://${page.listen}/events?since=0`, { headers }, (answer) => {
+  http.get(`http://${page.listen}/events?since=0`, { headers: page.headers }, (answer) => {
     if (!act) return answer.pause();
     answer.setEncoding("utf8");
     let rest = "";
@@ -147,7 +153,7 @@ function follow(page, act) {
 /** Loads what a browser loads after a change, at most every 400 ms. */
 function browse(page) {
   let busy = false, newest = 0, loads = 0;
-  const load = async (at) => (await fetch(`http://${page.listen}${at}`, { headers: { authorization: `Bearer ${page.token}` } })).text();
+  const load = async (at) => (await fetch(`http://${page.listen}${at}`, { headers: page.headers })).text();
   const reader = follow(page, async () => {
     if (busy) return;
     busy = true;
@@ -169,6 +175,7 @@ const processor = ({ pid }) => readFileSync(`/proc/${pid}/stat`, "utf8").split("
 async function soak(minutes) {
   if (beside) start(program, "run", "--quiet").stdout.resume();
   const page = await serve();
+  page.headers = await enter(page);
   const reader = follow(page, () => {});
   const browser = browse(page);
   follow(page);

@@ -6,7 +6,6 @@
 //!
 //! This does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
 
-pub mod activity;
 pub mod candidates;
 pub mod channel;
 pub mod charter;

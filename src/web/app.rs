@@ -1,6 +1,6 @@
 //! The state of all requests: the room, the gate, and the signs of change.
 
-use super::gate::{PageGate, Requester};
+use super::gate::PageGate;
 use super::reply::RequestFailure;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -14,9 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// The number of event streams for programs, out of [`limits::WEB_STREAMS`].
-const WEB_STREAMS_OF_PROGRAMS: usize = 24;
-
 /// Changes of the room. The receivers read the room again when it is replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ChangeSignal {
@@ -26,12 +23,6 @@ pub(super) struct ChangeSignal {
     pub(super) gone: Option<String>,
 }
 
-/// The place of an open stream of events.
-pub(super) struct StreamPermit {
-    _place: OwnedSemaphorePermit,
-    _of_programs: Option<OwnedSemaphorePermit>,
-}
-
 /// The page of one room.
 pub(super) struct WebApp {
     pub(super) room: Room,
@@ -39,8 +30,6 @@ pub(super) struct WebApp {
     pub(super) changes: watch::Receiver<ChangeSignal>,
     /// Places for streams of events.
     pub(super) streams: Arc<Semaphore>,
-    /// The part of these places that programs can take.
-    streams_of_programs: Arc<Semaphore>,
     /// KiB of events that clients have not read yet.
     pub(super) unread: Arc<Semaphore>,
     /// Held by the stream that reads records into memory.
@@ -61,7 +50,6 @@ impl WebApp {
             gate,
             changes,
             streams: Arc::new(Semaphore::new(limits::WEB_STREAMS)),
-            streams_of_programs: Arc::new(Semaphore::new(WEB_STREAMS_OF_PROGRAMS)),
             unread: Arc::new(Semaphore::new(limits::WEB_STREAM_KIB as usize)),
             reading: tokio::sync::Mutex::default(),
             searching: Arc::default(),
@@ -69,17 +57,9 @@ impl WebApp {
         }
     }
 
-    /// A place for a further stream of events, until it is dropped. Browsers of the person have some for themselves.
-    pub(super) fn stream_place(&self, caller: Requester) -> Option<StreamPermit> {
-        let of_programs = if caller == Requester::Person {
-            None
-        } else {
-            Some(self.streams_of_programs.clone().try_acquire_owned().ok()?)
-        };
-        Some(StreamPermit {
-            _place: self.streams.clone().try_acquire_owned().ok()?,
-            _of_programs: of_programs,
-        })
+    /// A place for a further stream of events, until it is dropped.
+    pub(super) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
+        self.streams.clone().try_acquire_owned().ok()
     }
 
     /// The person. The page acts in its name.

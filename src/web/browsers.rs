@@ -93,7 +93,7 @@ impl Browsers {
         secret
     }
 
-    /// Returns true if a browser with this secret has entered, and was not signed out since.
+    /// Returns true if a browser with this secret has entered.
     pub(super) fn has(&self, secret: &str) -> bool {
         let sha256 = hex(&hash(secret));
         let recorded = self
@@ -111,16 +111,9 @@ impl Browsers {
             .any(|browser| browser.sha256 == sha256 && browser.is_valid())
     }
 
-    /// Removes all browsers and returns their number.
-    pub(super) fn sign_out(&self) -> Result<usize> {
-        let mut count = 0;
-        self.change(|state| {
-            count = std::mem::take(&mut state.browsers)
-                .iter()
-                .filter(|one| one.is_valid())
-                .count()
-        })?;
-        Ok(count)
+    /// The file with the browsers. Without it, each browser has to enter again.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(&self.name))
     }
 
     /// The port of the last page of this room that chose its port.

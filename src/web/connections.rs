@@ -1,7 +1,5 @@
 //! The open connections. Strangers cannot take the places of a person who has entered.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -12,8 +10,6 @@ const WEB_CONNECTIONS: usize = 128;
 /// An open connection.
 #[derive(Debug)]
 pub(super) struct WebConnection {
-    /// The address of the other side.
-    pub(super) peer: IpAddr,
     number: u64,
     has_entered: AtomicBool,
     /// Ends the connection.
@@ -42,18 +38,17 @@ struct OpenConnections {
 }
 
 impl ConnectionTable {
-    /// Adds a connection. If there are too many, one of a stranger ends: the oldest one of the address that has most of
-    /// them. `None` if every other connection has entered.
-    pub(super) fn add(&self, peer: IpAddr) -> Option<Arc<WebConnection>> {
+    /// Adds a connection. If there are too many, the oldest one of a stranger ends. `None` if every other connection has
+    /// entered.
+    pub(super) fn add(&self) -> Option<Arc<WebConnection>> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if table.open.len() >= WEB_CONNECTIONS {
-            let victim = table.victim()?;
+            let victim = table.open.iter().position(|one| one.is_stranger())?;
             table.open.remove(victim).end.notify_one();
         }
         table.last += 1;
         let (number, has_entered, end) = (table.last, AtomicBool::new(false), Notify::new());
         let connection = Arc::new(WebConnection {
-            peer,
             number,
             has_entered,
             end,
@@ -69,30 +64,9 @@ impl ConnectionTable {
     }
 }
 
-impl OpenConnections {
-    fn victim(&self) -> Option<usize> {
-        let strangers = self
-            .open
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| one.is_stranger());
-        let mut of: HashMap<IpAddr, (usize, usize)> = HashMap::new();
-        for (place, one) in strangers {
-            of.entry(one.peer).or_insert((0, place)).0 += 1;
-        }
-        of.into_values()
-            .max_by_key(|(count, _)| *count)
-            .map(|(_, oldest)| oldest)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn address(last: u8) -> IpAddr {
-        [192, 0, 2, last].into()
-    }
 
     fn is_open(table: &ConnectionTable, connection: &WebConnection) -> bool {
         let table = table.0.lock().expect("a table");
@@ -103,35 +77,25 @@ mod tests {
     fn a_further_connection_takes_the_place_of_the_oldest_stranger() {
         let table = ConnectionTable::default();
         let mut all: Vec<_> = (0..WEB_CONNECTIONS)
-            .map(|_| table.add(address(1)).expect("a place"))
+            .map(|_| table.add().expect("a place"))
             .collect();
         all[0].set_entered();
-        let further = table.add(address(1)).expect("a place");
+        let further = table.add().expect("a place");
         assert!(is_open(&table, &all[0]) && !is_open(&table, &all[1]) && is_open(&table, &further));
         table.remove(&further);
         all.remove(1);
         assert!(
-            table.add(address(1)).is_some() && is_open(&table, &all[1]),
+            table.add().is_some() && is_open(&table, &all[1]),
             "a free place costs no connection"
         );
-    }
-
-    #[test]
-    fn one_address_with_many_connections_does_not_end_those_of_another_address() {
-        let table = ConnectionTable::default();
-        let person = table.add(address(1)).expect("a place");
-        for _ in 0..1000 {
-            table.add(address(2)).expect("a place");
-        }
-        assert!(is_open(&table, &person));
     }
 
     #[test]
     fn connections_that_have_entered_end_for_no_further_one() {
         let table = ConnectionTable::default();
         for _ in 0..WEB_CONNECTIONS {
-            table.add(address(1)).expect("a place").set_entered();
+            table.add().expect("a place").set_entered();
         }
-        assert!(table.add(address(2)).is_none());
+        assert!(table.add().is_none());
     }
 }

@@ -1,8 +1,6 @@
 //! Forms of the page: each runs the command that does the same, and returns the result to the script of the page.
 
 use super::app::{WebApp, run};
-use super::connections::WebConnection;
-use super::gate::SignInResult;
 use super::reply::{RequestFailure, json_of};
 use super::request::Form;
 use super::views;
@@ -22,9 +20,8 @@ use crate::message::id;
 use crate::message::record::EventKind;
 use crate::query::inbox;
 use crate::query::pending::{PendingItem, PendingItemKey};
-use axum::Extension;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,45 +31,20 @@ use std::sync::Arc;
 #[derive(Debug, Deserialize)]
 pub(super) struct SignInForm {
     /// The token of the printed URL.
-    token: Option<String>,
-    password: Option<String>,
+    token: String,
 }
 
-/// Lets a browser in that has the token or the password, and gives it its secret.
+/// Lets a browser in that has the token, and gives it its secret.
 pub(super) async fn enter(
     State(app): State<Arc<WebApp>>,
-    Extension(connection): Extension<Arc<WebConnection>>,
-    headers: HeaderMap,
     Form(admission): Form<SignInForm>,
 ) -> Response {
-    let source = app.gate.source(connection.peer, &headers);
-    let entry = match (&admission.token, &admission.password) {
-        (Some(token), _) => app.gate.enter_by_token(token),
-        (None, Some(password)) => app.gate.enter_by_password(password, source).await,
-        (None, None) => SignInResult::Wrong,
+    let Some(secret) = app.gate.enter(&admission.token) else {
+        let what = "this URL was used already, or is of an earlier start";
+        let fix = "start `mailbag web` again and open the new URL";
+        return RequestFailure::new(StatusCode::UNAUTHORIZED, what, fix).json();
     };
-    match entry {
-        SignInResult::Open(secret) => json_of(&json!({ "secret": secret })),
-        SignInResult::Wrong if admission.token.is_some() => {
-            let what = "this URL was used already, or is of an earlier start";
-            RequestFailure::new(
-                StatusCode::UNAUTHORIZED,
-                what,
-                "start `mailbag web` again and open the new URL",
-            )
-            .json()
-        }
-        SignInResult::Wrong => RequestFailure::new(
-            StatusCode::UNAUTHORIZED,
-            "the password is wrong",
-            "try again",
-        )
-        .json(),
-        SignInResult::Crowded => {
-            let what = "too many passwords were tried from this address";
-            RequestFailure::new(StatusCode::TOO_MANY_REQUESTS, what, "try again in a minute").json()
-        }
-    }
+    json_of(&json!({ "secret": secret }))
 }
 
 /// The result of a form, for the script of the page.

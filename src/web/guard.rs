@@ -21,7 +21,7 @@ const WEB_FORM: Duration = Duration::from_secs(60);
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The address that takes the token of the printed URL, or the password.
+/// The address that takes the token of the printed URL.
 pub(super) const ENTER: &str = "/enter";
 
 /// Files of the page, which have nothing of the room.
@@ -51,7 +51,7 @@ pub(super) async fn guard(
 ) -> Response {
     let mut response = match judge(&app, &connection, &request) {
         RequestVerdict::Reject(failure) => failure.json(),
-        RequestVerdict::Shell => views::enter::shell(&app),
+        RequestVerdict::Shell => views::enter::shell(),
         RequestVerdict::Admit => answered(request, next).await,
     };
     let headers = response.headers_mut();
@@ -90,7 +90,7 @@ async fn answered(request: Request, next: Next) -> Response {
 fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> RequestVerdict {
     let (gate, headers, path) = (&app.gate, request.headers(), request.uri().path());
     if !gate.has_host(headers) {
-        let fix = "use the URL that `mailbag web` printed; for another name, pass --public URL";
+        let fix = "use the URL that `mailbag web` printed";
         return reject(
             StatusCode::MISDIRECTED_REQUEST,
             "this page does not have that name",
@@ -124,28 +124,14 @@ fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> Request
         return RequestVerdict::Admit;
     }
     let caller = gate.caller(headers);
-    // Connections of programs also give their places to new ones: a browser of the person may need one.
     if caller == Requester::Person {
         connection.set_entered();
     }
     match caller {
         Requester::Person => RequestVerdict::Admit,
-        Requester::Reader if only_reads => RequestVerdict::Admit,
-        Requester::Reader => {
-            let fix = "act on the page, or run the command in a terminal";
-            reject(
-                StatusCode::FORBIDDEN,
-                "the token for programs only reads",
-                fix,
-            )
-        }
         Requester::Stranger if only_reads && is_page(path) => RequestVerdict::Shell,
         Requester::Stranger | Requester::Impostor => {
-            let fix = if gate.has_password() {
-                "enter the password, or use the URL that `mailbag web` printed"
-            } else {
-                "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again"
-            };
+            let fix = "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again";
             reject(
                 StatusCode::UNAUTHORIZED,
                 "this browser has not entered",

@@ -53,9 +53,9 @@ pub(super) async fn events(
         Some(last) => last,
         None => None,
     };
-    let Some(place) = app.stream_place(app.gate.caller(&headers)) else {
+    let Some(place) = app.stream_place() else {
         let what = "too many streams are open already";
-        let fix = "close other pages, or end programs that read streams";
+        let fix = "close other pages";
         return RequestFailure::new(StatusCode::SERVICE_UNAVAILABLE, what, fix).json();
     };
     let since = last.or(from.since);

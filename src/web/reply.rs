@@ -26,7 +26,7 @@ impl RequestFailure {
             StatusCode::NOT_FOUND => ErrorCode::NotFound,
             StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::Rejected,
             StatusCode::INTERNAL_SERVER_ERROR => ErrorCode::Io,
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => ErrorCode::Busy,
+            StatusCode::SERVICE_UNAVAILABLE => ErrorCode::Busy,
             _ => ErrorCode::Usage,
         };
         RequestFailure {
@@ -125,8 +125,5 @@ pub(super) fn typed(kind: &'static str, text: impl Into<Body>) -> Response {
 
 /// Returns true if a browser shows this address, instead of a script or a program that reads it.
 pub(super) fn is_page(path: &str) -> bool {
-    path != "/events"
-        && !["/api/", "/part/"]
-            .iter()
-            .any(|above| path.starts_with(above))
+    path != "/events" && !path.starts_with("/part/")
 }

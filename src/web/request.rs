@@ -7,7 +7,6 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -18,11 +17,6 @@ pub(super) struct Query<T>(pub(super) T);
 /// The form of a request.
 #[derive(Debug)]
 pub(super) struct Form<T>(pub(super) T);
-
-/// The query of an address that has no parameters.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EmptyQuery {}
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<WebApp>> for Query<T> {
     type Rejection = Response;
@@ -37,7 +31,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<WebApp>> for Query<T> {
                 let reason = reason(rejection.body_text());
                 let failure = RequestFailure::bad(
                     format!("cannot read the query of the address: {reason}"),
-                    "correct the parameter; docs/web.md lists the parameters of each address",
+                    "correct the parameter",
                 );
                 Err(if is_page(parts.uri.path()) {
                     views::failed(app, &failure)

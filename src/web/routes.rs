@@ -1,7 +1,7 @@
 //! The addresses of the page, each with what answers.
 
 use super::app::WebApp;
-use super::{api, assets, forms, guard, live, views};
+use super::{assets, forms, guard, live, views};
 use crate::base::limits;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -24,11 +24,7 @@ pub(super) fn routes(app: Arc<WebApp>) -> Router {
             get(views::rejected::show).post(forms::fix),
         )
         .route("/search", get(views::search::show))
-        .route("/activity", get(views::activity::show))
-        .route("/claims", get(views::claims::show))
-        .route("/worklog", get(views::worklog::show))
-        .route("/links", get(views::links::show))
-        .route("/health", get(views::health::show))
+        .route("/room", get(views::room::show))
         .route("/write", get(views::write::show).post(forms::send))
         .route("/answer", post(forms::answer))
         .route("/dismiss", post(forms::dismiss))
@@ -43,19 +39,6 @@ pub(super) fn routes(app: Arc<WebApp>) -> Router {
             post(forms::enter).layer(DefaultBodyLimit::max(limits::WEB_ENTER_BYTES)),
         )
         .route("/events", get(live::events))
-        .route("/api/pending", get(api::pending))
-        .route("/api/who", get(api::who))
-        .route("/api/status", get(api::status))
-        .route("/api/list", get(api::list))
-        .route("/api/search", get(api::search))
-        .route("/api/thread", get(api::thread))
-        .route("/api/trace", get(api::trace))
-        .route("/api/rejected", get(api::rejected))
-        .route("/api/claims", get(api::claims))
-        .route("/api/links", get(api::links))
-        .route("/api/events", get(api::events))
-        .route("/api/explain", get(api::explain))
-        .route("/api/doctor", get(api::doctor))
         .route("/style.css", get(assets::style))
         .route("/page.js", get(assets::page))
         .route("/browser.js", get(assets::browser))

@@ -3,7 +3,7 @@
 use super::app::{ChangeSignal, WebApp};
 use super::browsers::Browsers;
 use super::connections::ConnectionTable;
-use super::gate::{PageAccess, PageGate};
+use super::gate::PageGate;
 use super::keeper;
 use super::routes;
 use super::timeout_stream::TimeoutStream;
@@ -19,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -30,22 +30,11 @@ const WEB_THREADS: usize = 8;
 /// The time limit for the head of a request, and between two requests of a connection.
 const WEB_HEAD: Duration = Duration::from_secs(5);
 
-/// The address of the page and its access rules.
-#[derive(Debug, Clone)]
-pub struct WebOptions {
-    /// The address to listen on. Port 0 is any free one.
-    pub listen: SocketAddr,
-    /// How people reach it.
-    pub access: PageAccess,
-}
-
 /// A page that listens.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct StartedPage {
     /// The URL that lets one browser in, once.
     pub url: String,
-    /// The token for programs that read: `Authorization: Bearer TOKEN`.
-    pub token: String,
     /// The address.
     pub listen: SocketAddr,
     /// The room.
@@ -54,15 +43,18 @@ pub struct StartedPage {
     /// The port of the room's last page, if another program uses it.
     #[serde(skip)]
     pub port_in_use: Option<u16>,
+    /// The file with the browsers that have entered.
+    #[serde(skip)]
+    pub browsers: Option<std::path::PathBuf>,
 }
 
-/// Serves the page until a signal. If no router runs, it also delivers mail.
+/// Serves the page on 127.0.0.1 until a signal. Port 0 is any free one. If no router runs, it also delivers mail.
 pub fn serve(
     room: &Room,
-    options: WebOptions,
+    port: u16,
     started: &mut dyn FnMut(&StartedPage) -> Result<()>,
 ) -> Result<()> {
-    let WebOptions { listen, access } = options;
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let cannot = |source| Error::Io {
         verb: "listen on",
         path: listen.to_string().into(),
@@ -72,19 +64,16 @@ pub fn serve(
     let (listener, port_in_use) = bind(listen, &browsers).map_err(cannot)?;
     let listen = listener.local_addr().map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
-    let base = access.public.clone().map_or_else(
-        || format!("http://{listen}"),
-        |url| url.trim_end_matches('/').into(),
-    );
-    let gate = PageGate::new(listen, access, browsers);
+    let file = browsers.file();
+    let gate = PageGate::new(listen.port(), browsers);
     // A browser keeps the part after `#` to itself: no server, log or other page gets it.
-    let url = format!("{base}/#enter={}", gate.entry());
+    let url = format!("http://{listen}/#enter={}", gate.entry());
     let started_at = StartedPage {
         url,
-        token: gate.reader().to_owned(),
         listen,
         room: room.dir.path().into(),
         port_in_use,
+        browsers: file,
     };
     let (change, changes) = watch::channel(ChangeSignal::default());
     let app = Arc::new(WebApp::new(room, gate, changes));
@@ -105,11 +94,6 @@ pub fn serve(
     runtime.shutdown_background();
     drop(keeper);
     served
-}
-
-/// Signs all browsers out of the page of this room, and returns their number.
-pub fn sign_out(room: &Room) -> Result<usize> {
-    Browsers::of(room).sign_out()
 }
 
 /// Listens. A page that may choose its port takes the port of the last one, so that browsers find it again. Returns that
@@ -145,7 +129,7 @@ async fn accept(
             accepted = listener.accept() => accepted,
             _ = ended.changed() => return Ok(()),
         };
-        let (stream, peer) = match accepted {
+        let (stream, _) = match accepted {
             Ok(accepted) => accepted,
             Err(e) => {
                 tracing::debug!("{e}");
@@ -154,7 +138,7 @@ async fn accept(
                 continue;
             }
         };
-        let Some(connection) = connections.add(peer.ip()) else {
+        let Some(connection) = connections.add() else {
             continue;
         };
         let (connections, service) = (connections.clone(), service.clone());

@@ -78,7 +78,7 @@ await step("another port of the same host gets no cookie, no secret, and nothing
     };
     const body = new URLSearchParams({ to: "alice", body: "forged", kind: "approval", seq: "2", option: "yes" });
     return [
-      await outcome("/"), await outcome("/api/pending"), await outcome("/part/needs"),
+      await outcome("/"), await outcome("/part/side"), await outcome("/part/needs"),
       await outcome("/write", { method: "POST", body }), await outcome("/answer", { method: "POST", body }),
       await outcome("/write", { method: "POST", body, mode: "no-cors" }),
       await outcome("/answer", { method: "POST", body, headers: { "x-mailbag-secret": "x" } }),

@@ -39,8 +39,8 @@ fn fields(item: &serde_json::Value) -> Vec<(&'static str, String)> {
     fields
 }
 
-fn answer(page: &Page, kind: &str, more: &[(&str, &str)]) -> super::Answer {
-    let pending = page.get("/api/pending").json();
+fn answer(world: &World, page: &Page, kind: &str, more: &[(&str, &str)]) -> super::Answer {
+    let pending = world.json("pending --as human");
     let fields = fields(item(&pending, kind));
     let own: Vec<(&str, &str)> = fields
         .iter()
@@ -54,8 +54,9 @@ fn an_approval_is_decided_with_a_reason_and_the_next_click_learns_the_outcome() 
     let world = World::with("alice");
     world.ok("send human Deploy? --as alice --type approval");
     let page = Page::of(&world);
-    let open = page.get("/api/pending").json();
+    let open = world.json("pending --as human");
     let next = answer(
+        &world,
         &page,
         "approval",
         &[("option", "no"), ("text", "not on a Friday")],
@@ -96,7 +97,7 @@ fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_t
         text < buttons && list.contains(&format!("{command}\n</span></pre>")),
         "{list}"
     );
-    let pending = page.get("/api/pending").json();
+    let pending = world.json("pending --as human");
     let item = item(&pending, "approval");
     let (own, digest) = (fields(item), item["digest"].as_str().expect("a digest"));
     let decide = |digest: Option<&str>| {
@@ -117,7 +118,7 @@ fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_t
         assert!((400..500).contains(&answer.status), "{wrong:?}: {answer:?}");
     }
     assert_eq!(
-        page.get("/api/pending").json()["items"]
+        world.json("pending --as human")["items"]
             .as_array()
             .map(Vec::len),
         Some(1),
@@ -165,18 +166,28 @@ fn a_question_is_replied_to_and_dismissed() {
     let world = World::with("alice");
     world.ok("send human 'Which port?' --as alice --type question");
     let page = Page::of(&world);
-    let empty = answer(&page, "question", &[("action", "reply"), ("text", "  ")]);
+    let empty = answer(
+        &world,
+        &page,
+        "question",
+        &[("action", "reply"), ("text", "  ")],
+    );
     assert_contains!(empty.body, "the reply is empty");
-    let next = answer(&page, "question", &[("action", "reply"), ("text", "8080")]);
+    let next = answer(
+        &world,
+        &page,
+        "question",
+        &[("action", "reply"), ("text", "8080")],
+    );
     assert_contains!(next.body, "replied to #2 of alice");
     wait("the reply is there", || {
         world.ok("inbox alice").contains("8080")
     });
     world.ok("send human 'And the host?' --as alice --type question");
     wait("it is asked", || {
-        page.get("/api/pending").json()["items"][0]["title"] == "And the host?"
+        world.json("pending --as human")["items"][0]["title"] == "And the host?"
     });
-    let next = answer(&page, "question", &[("action", "dismiss")]);
+    let next = answer(&world, &page, "question", &[("action", "dismiss")]);
     assert_contains!(next.body, "dismissed #");
 }
 
@@ -190,7 +201,7 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
         r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#,
     );
     let page = Page::of(&world);
-    let pending = page.get("/api/pending").json();
+    let pending = world.json("pending --as human");
     assert_contains!(
         page.get("/").body,
         "Release src/** of bob",
@@ -209,6 +220,7 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
     let stale = page.post("/answer", &form);
     assert_contains!(stale.body, "is no longer open");
     let next = answer(
+        &world,
         &page,
         "claim",
         &[("action", "release"), ("text", "bob is on holiday")],
@@ -257,7 +269,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     let world = World::alice_and_bob();
     world.route("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let page = Page::of(&world);
-    let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
+    let seq = world.json("rejected list")["rejected"][0]["seq"].to_string();
     let again = page.submit(
         &format!("/rejected/{seq}"),
         &[("text", r#"{"to": "bib", "body": "fixed"}"#)],
@@ -275,18 +287,18 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     assert_contains!(next["message"].to_string(), "to bob");
     assert_contains!(world.ok("read --as bob"), "fixed");
     assert_eq!(
-        page.get("/api/rejected").json()["rejected"],
+        world.json("rejected list")["rejected"],
         serde_json::json!([])
     );
     world.route("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
-    let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
+    let seq = world.json("rejected list")["rejected"][0]["seq"].to_string();
     let dropped = page.submit(
         &format!("/rejected/{seq}"),
         &[("action", "drop"), ("text", "changed")],
     );
     assert_eq!(dropped["next"], "/rejected", "{dropped}");
     assert_eq!(
-        page.get("/api/rejected").json()["rejected"],
+        world.json("rejected list")["rejected"],
         serde_json::json!([])
     );
 }
@@ -398,7 +410,7 @@ fn two_pages_and_the_terminal_agree() {
             .try_for_each(|line| said.send(line))
     });
     let mut streams = [&one, &other].map(|page| Stream::open(page, "?since=0", ""));
-    answer(&one, "approval", &[("option", "yes")]);
+    answer(&world, &one, "approval", &[("option", "yes")]);
     other.submit(
         "/write",
         &[("to", "alice bob"), ("body", "from the other page")],
@@ -406,7 +418,7 @@ fn two_pages_and_the_terminal_agree() {
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "rejected"}"#);
     world.send("bob", "alice", "from the terminal");
     wait("all is recorded", || {
-        one.get("/api/rejected").json()["rejected"]
+        world.json("rejected list")["rejected"]
             .as_array()
             .is_some_and(|all| all.len() == 1)
     });
@@ -431,10 +443,6 @@ fn two_pages_and_the_terminal_agree() {
     let seqs = (0..all.len()).map(|_| parse_json(next())["seq"].clone());
     assert_eq!(seqs.filter_map(|seq| seq.as_u64()).collect::<Vec<_>>(), all);
     assert!(!other.get("/").body.contains("value=\"yes\""));
-    assert_eq!(
-        one.get("/api/pending").json()["items"],
-        other.get("/api/pending").json()["items"]
-    );
     assert_eq!(
         world.json("pending --as human")["items"],
         serde_json::json!([])

@@ -8,7 +8,7 @@ mod gate;
 mod pages;
 mod stream;
 
-use crate::world::{KilledChild, Words, World, lossy, parse_json};
+use crate::world::{KilledChild, World, lossy, parse_json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -25,18 +25,12 @@ pub(super) struct Page {
     child: KilledChild,
     pub(super) at: SocketAddr,
     pub(super) url: String,
-    /// The token for programs that read.
-    pub(super) token: String,
     secret: OnceLock<String>,
 }
 
 impl Page {
     pub(super) fn of(world: &World) -> Page {
-        Page::with(world, "")
-    }
-
-    pub(super) fn with(world: &World, more: &(impl Words + ?Sized)) -> Page {
-        Page::by(world.bare(&[vec!["web", "--json"], more.words()].concat()))
+        Page::by(world.bare("web --json"))
     }
 
     pub(super) fn by(mut command: Command) -> Page {
@@ -57,14 +51,13 @@ impl Page {
             child,
             at,
             url: text("url"),
-            token: text("token"),
             secret: OnceLock::new(),
         }
     }
 
-    /// Sends a form to enter with, as the script of the page does.
-    pub(super) fn enter(&self, field: &str, word: &str) -> Answer {
-        let body = format!("{field}={}", encoded(word));
+    /// Enters with this token, as the script of the page does.
+    pub(super) fn enter(&self, token: &str) -> Answer {
+        let body = format!("token={}", encoded(token));
         let head = format!(
             "POST /enter HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: close\r\n{FORM}Content-Length: {1}\r\n\r\n",
             self.at,
@@ -84,7 +77,7 @@ impl Page {
     /// The secret of a browser, which enters with the printed URL when it is first needed.
     pub(super) fn secret(&self) -> &str {
         self.secret.get_or_init(|| {
-            let entered = self.enter("token", self.entry());
+            let entered = self.enter(self.entry());
             assert_eq!(entered.status, 200, "{entered:?}");
             entered.json()["secret"]
                 .as_str()
@@ -119,12 +112,12 @@ impl Page {
         stream
     }
 
-    /// A request of a program with the token, with these further header lines.
+    /// A request of a browser that has entered, with these further header lines.
     pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         self.plain(
             method,
             path,
-            &format!("Authorization: Bearer {}\r\n{headers}", self.token),
+            &format!("X-Mailbag-Secret: {}\r\n{headers}", self.secret()),
             body,
         )
     }
@@ -174,8 +167,9 @@ impl Page {
     pub(super) fn get_head(&self, path: &str) -> String {
         let mut stream = self.connect();
         let head = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
-            self.at, self.token
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nX-Mailbag-Secret: {}\r\n\r\n",
+            self.at,
+            self.secret()
         );
         let _ = stream.write_all(head.as_bytes());
         let mut line = String::new();

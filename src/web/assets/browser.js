@@ -35,9 +35,9 @@ export async function send(form, button) {
   }
 }
 
-/** Enters with the token of the URL or with the password, and keeps the secret. Gives the reason if that fails. */
-export async function enter(fields) {
-  const answer = await ask("/enter", { method: "POST", body: new URLSearchParams(fields) });
+/** Enters with the token of the URL, and keeps the secret. Gives the reason if that fails. */
+export async function enter(token) {
+  const answer = await ask("/enter", { method: "POST", body: new URLSearchParams({ token }) });
   if (!answer.ok) return sentence(answer);
   unkept = (await answer.json()).secret;
   try {

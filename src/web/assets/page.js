@@ -182,7 +182,7 @@ async function follow() {
   }).catch((error) => error);
   if (own !== stream) return;
   say(why?.status === 401
-    ? "This browser was signed out. Open the URL that mailbag web prints: then this page continues."
+    ? "This browser has to enter again. Open the URL that mailbag web prints: then this page continues."
     : "No connection to mailbag web. This page connects again by itself.");
   setTimeout(() => own === stream && follow(), 1500);
 }
@@ -255,15 +255,10 @@ function note({ message, failed }) {
 /** Every form that changes the room is sent from here, so that it carries the secret. */
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.method !== "post" && form.id !== "password") return;
+  if (form.method !== "post") return;
   event.preventDefault();
   if (form.dataset.sent) return; // a second click must not send twice
   form.dataset.sent = "yes";
-  if (form.id === "password") {
-    const why = await enter(new FormData(form)).catch(() => "No connection to mailbag web.");
-    delete form.dataset.sent;
-    return why ? note({ message: why, failed: true }) : show();
-  }
   const text = form.elements.body?.value;
   const result = await (form.closest(".item") ? needs.answer : send)(form, event.submitter);
   delete form.dataset.sent;
@@ -477,8 +472,7 @@ async function show(why) {
   if (answer.status === 401) {
     $("#stranger").textContent = why ?? "This browser has not entered. Open the URL that mailbag web prints.";
     $("#stranger").hidden = false;
-    if ($("#password")) $("#password").hidden = false;
-    return $("#password input")?.focus();
+    return;
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.title = page.title;
@@ -515,7 +509,7 @@ function start() {
 
 /** Enters with the token of the printed URL, if this is it. */
 async function enterByToken(token) {
-  return token && enter({ token }).catch(() => "No connection to mailbag web. Start it again and open the new URL.");
+  return token && enter(token).catch(() => "No connection to mailbag web. Start it again and open the new URL.");
 }
 
 // The URL can also be opened in a page that is there already.

@@ -1,13 +1,12 @@
 //! The page without content, which a browser gets for each address of the page.
 
 use super::{HTML, head, notices};
-use crate::web::app::WebApp;
 use crate::web::reply::typed;
 use axum::response::Response;
 use maud::html;
 
 /// Has nothing of the room. Its script asks for the content with the browser's secret, or asks the person to enter.
-pub(in crate::web) fn shell(app: &WebApp) -> Response {
+pub(in crate::web) fn shell() -> Response {
     let whole = html! {
         (head("mailbag"))
         body .enter {
@@ -18,12 +17,6 @@ pub(in crate::web) fn shell(app: &WebApp) -> Response {
                     p { "Without it, run " code { "mailbag watch" } " in a terminal." }
                 }
                 p #stranger hidden {}
-                @if app.gate.has_password() {
-                    form #password hidden {
-                        label { "Password" input type="password" name="password" autocomplete="current-password" required; }
-                        button { "Enter" }
-                    }
-                }
             }
             (notices())
         }

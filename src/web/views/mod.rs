@@ -3,11 +3,8 @@
 //! [`text`], [`block`] and [`markdown`](markdown::markdown) show the text of agents: its markup is never markup of the page, and
 //! invisible characters are made visible.
 
-pub(super) mod activity;
-pub(super) mod claims;
+pub(super) mod room;
 pub(super) mod enter;
-pub(super) mod health;
-pub(super) mod links;
 mod markdown;
 pub(super) mod message;
 pub(super) mod needs;
@@ -16,7 +13,6 @@ pub(super) mod search;
 pub(super) mod side;
 pub(super) mod thread;
 pub(super) mod timeline;
-pub(super) mod worklog;
 pub(super) mod write;
 
 use super::app::{WebApp, run, run_in_turn};
@@ -122,7 +118,7 @@ pub(super) async fn missing(State(app): State<Arc<WebApp>>, uri: Uri) -> Respons
     if is_page(uri.path()) {
         return failed(&app, &RequestFailure::not_found("the page does not exist"));
     }
-    let fix = "docs/web.md lists the addresses";
+    let fix = "go back to the first page";
     RequestFailure::new(StatusCode::NOT_FOUND, "the address does not exist", fix).json()
 }
 

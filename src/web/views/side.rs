@@ -29,17 +29,13 @@ pub(super) struct SidebarContent {
 }
 
 /// The views, by address and name.
-const VIEWS: [(&str, &str); 10] = [
+const VIEWS: [(&str, &str); 6] = [
     ("/", "Needs you"),
     ("/inbox", "Inbox"),
     ("/all", "All mail"),
     ("/write", "Write"),
     ("/rejected", "Rejected"),
-    ("/claims", "Claims"),
-    ("/worklog", "Worklog"),
-    ("/activity", "Activity"),
-    ("/links", "Links"),
-    ("/health", "Health"),
+    ("/room", "Room"),
 ];
 /// The number of views in the navigation bar of a narrow window. The others are behind *More*.
 const IN_BAR: usize = 4;
@@ -52,15 +48,12 @@ impl SidebarContent {
         let glance = status::glance(&app.room)?;
         let (pending, everybody) = (app.pending()?, app.everybody()?);
         let needs = pending.items.len() + pending.older;
-        let agents = everybody.roster.agents.iter();
-        let claims = agents.map(|agent| agent.owns.len() + agent.owns_more).sum();
         let unread = inbox::names_with_leased(&app.room, id::HUMAN)?.len();
         let counts = VIEWS.map(|(place, _)| match place {
             "/" => needs,
             "/inbox" => unread,
             "/rejected" => glance.rejected,
-            "/claims" => claims,
-            "/health" => glance.waiting + glance.blocked,
+            "/room" => glance.waiting + glance.blocked,
             _ => 0,
         });
         Ok(SidebarContent {
