@@ -22,7 +22,6 @@ const WITHOUT: &[(&str, &str)] = &[
     ("take", ""),
     ("exec", "prints what its command prints"),
     ("generate completions", "prints a script"),
-    ("generate helper", "writes a file"),
     ("generate schema", "prints a schema as it is"),
     ("hook", "answers in the form of its client"),
     ("link serve", "speaks its own protocol"),

@@ -56,7 +56,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("register", "agent add ID"),
     ("remove", "agent remove ID"),
     ("rm", "ack ID --status withdrawn"),
-    ("helper", "generate helper LANGUAGE"),
     ("schema", "generate schema"),
     ("serve", "web"),
     ("setup", "up"),
@@ -530,7 +529,6 @@ mod tests {
             ("events", "run `mailbag log events`"),
             ("explain", "run `mailbag send --dry-run ADDRESS`"),
             ("milestone", "run `mailbag send TEXT --type milestone`"),
-            ("helper", "run `mailbag generate helper LANGUAGE`"),
             ("schema", "run `mailbag generate schema`"),
             ("ls", "run `mailbag list`"),
             (

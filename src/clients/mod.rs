@@ -6,13 +6,12 @@
 //! [`up`] sets up a project, [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`],
 //! [`hook_events`] and [`mcp`] answer a client's calls, [`briefing`] announces mail, [`rewake`] and [`idle`] wake idle
 //! agents, by `queue` and with what `activity` knows of their turns, [`session_watch`] notices the end of a client, `background` starts these
-//! processes, [`exec`] runs any command as an agent, and [`bindings`] are the helper files for other languages.
+//! processes, and [`exec`] runs any command as an agent.
 //!
 //! The meaning and the delivery of mail does not belong here. A client's format must not leak into other floors.
 
 mod activity;
 mod background;
-pub mod bindings;
 pub mod briefing;
 pub mod hook_events;
 pub mod exec;

@@ -1,6 +1,6 @@
 //! `mailbag generate`: prints schemas and shell completions.
 
-use super::{completions, helper, schema};
+use super::{completions, schema};
 use crate::base::error::Result;
 use crate::cli::context::CommandContext;
 
@@ -21,13 +21,11 @@ pub(crate) struct Args {
 enum GenerateCommand {
     Schema(schema::Args),
     Completions(completions::Args),
-    Helper(helper::Args),
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     match args.verb {
         GenerateCommand::Schema(args) => schema::run(args, cx),
         GenerateCommand::Completions(args) => completions::run(args, cx),
-        GenerateCommand::Helper(args) => helper::run(args, cx),
     }
 }

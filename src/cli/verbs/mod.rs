@@ -30,7 +30,6 @@ mod follow;
 mod generate;
 mod handoff;
 mod help;
-mod helper;
 mod hook;
 mod hook_git;
 mod inbox;
