@@ -1,4 +1,4 @@
-//! The helper in Python, and its example in the docs: they drop and read files, also when they are killed.
+//! The helper in Python, and its example in the docs: they drop and read files, even if they are killed.
 
 use crate::files;
 use crate::world::{World, lossy};

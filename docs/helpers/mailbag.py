@@ -48,7 +48,7 @@ class Mailbag:
         return message["id"]
 
     def read_messages(self, message_type=None):
-        """Returns the unread messages, or those of a type, oldest first. They stay unread until `done`."""
+        """Returns the unread messages, or one type of them, oldest first. They stay unread until `done`."""
         messages = []
         for path in sorted(self.inbox.glob("[!.]*.json")):
             try:

@@ -482,7 +482,7 @@ fn items_that_are_not_listed_are_counted_until_an_agent_acts_on_them() {
 }
 
 #[test]
-fn escalations_of_one_asker_leave_those_of_another_in_the_list() {
+fn escalations_of_one_asker_do_not_displace_escalations_of_another() {
     // P137
     let world = World::with("alice bob carol").settings("answer_within = \"30m\"\n");
     world.ok("agent set carol --supervisor human");
