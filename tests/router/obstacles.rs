@@ -250,7 +250,6 @@ fn without_descriptors_mail_waits_and_the_router_lives() {
     town.wait("it says so", || {
         town.words().contains("Too many open files")
     });
-    town.wait_for_reason("Too many open files");
     assert_eq!(town.count("bob"), 0);
     limit(pid, 1024);
     town.wait_for_bodies("bob", &["no descriptors"]);

@@ -22,6 +22,8 @@ const WARNINGS: usize = 1024;
 pub(crate) struct PendingWork {
     items: BTreeMap<String, PendingEntry>,
     changed: bool,
+    /// False until the list of an earlier router was compared or replaced.
+    is_own: bool,
     published: Option<Instant>,
     logged: BTreeMap<String, LoggedFailure>,
 }
@@ -217,7 +219,7 @@ impl PendingWork {
 
     /// Writes the list for `status` if it changed. A failed write is ignored: the list is only for people.
     pub(crate) fn write(&mut self, room: &Dir) {
-        if !self.changed {
+        if !self.changed && self.is_own {
             return;
         }
         let items = self.items.iter();
@@ -230,9 +232,18 @@ impl PendingWork {
             .collect();
         let mut text = serde_json::to_vec_pretty(&lines).unwrap_or_default();
         text.push(b'\n');
+        if !self.is_own {
+            let there = room.read(layout::WAITING, limits::REGISTRY_BYTES);
+            self.is_own = there.is_ok_and(|there| there.unwrap_or_else(|| b"[]\n".into()) == text);
+            if self.is_own {
+                self.changed = false;
+                return;
+            }
+        }
         let spool = room.sub(layout::SPOOL);
         let shown = spool.and_then(|spool| spool.show(layout::WAITING_NAME, &text));
-        self.changed = shown.map_err(|e| tracing::debug!("{e}")).is_err();
+        self.is_own = shown.map_err(|e| tracing::debug!("{e}")).is_ok();
+        self.changed = !self.is_own;
     }
 }
 
