@@ -86,6 +86,14 @@ pub fn field_of(name: &str) -> Option<&'static str> {
         .or_else(|| table::field(name))
 }
 
+/// The message with the right names of its misnamed fields. `None` if a field already has its right name.
+pub fn right_names(message: &Value) -> Option<Value> {
+    let fields = message.as_object()?;
+    let kind = type_of(message).unwrap_or_default();
+    let right = table::with_right_names(fields, kind)?.message;
+    (right.as_object()?.len() == fields.len()).then_some(right)
+}
+
 /// The canonical type of a message in any dialect.
 pub fn type_of(message: &Value) -> Option<&str> {
     let word = type_word(message.as_object()?)?;
@@ -174,6 +182,7 @@ impl MessageConversion {
             Some(DialectField::Instead(field, remark)) if !value.is_null() => {
                 self.reject_name(&key, field, remark)
             }
+            Some(DialectField::Later) if !value.is_null() => self.reject_later(&key, place),
             _ => drop(self.fields.insert(key, value)),
         }
     }
@@ -414,6 +423,15 @@ impl MessageConversion {
                 self.problems.push(*problem);
             }
         }
+    }
+
+    fn reject_later(&mut self, key: &str, place: String) {
+        let key = crate::base::text::quoted(key);
+        let what =
+            format!("{key} asks for a later delivery, but a message is delivered immediately");
+        let fix = "omit it and write the file later; put data of your own in metadata";
+        let problem = Problem::new("no_later_delivery", what);
+        self.problems.push(problem.at(place).fix(fix));
     }
 
     fn reject_name(&mut self, key: &str, field: &'static str, remark: &str) {

@@ -29,13 +29,8 @@ impl DialectRecipients {
         for item in items {
             let Value::String(address) = identity(item, true) else {
                 let what = format!("{} must be an address, or a list of addresses", &place[1..]);
-                let fix = "name agents, such as [\"carol\"]";
-                return Some(
-                    Problem::new("wrong_type", what)
-                        .at(place)
-                        .fix(fix)
-                        .example(json!(["carol"])),
-                );
+                let fix = "name agents by their ids";
+                return Some(Problem::new("wrong_type", what).at(place).fix(fix));
             };
             self.copies_at.get_or_insert_with(|| place.clone());
             self.copies.push(address);

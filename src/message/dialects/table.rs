@@ -211,6 +211,11 @@ const REJECTED: &[(&[&str], &str, &str)] = &[
     ),
     (&["ttl"], "expires_at", "it takes a time"),
     (
+        &["parent_id", "parent_message_id"],
+        "in_reply_to",
+        "it names the message that this one answers",
+    ),
+    (
         &["to_role", "target_role", "recipient_role"],
         "to",
         "a role is all_engineers, any_engineer or @engineer",
@@ -235,19 +240,40 @@ const OF_TYPES: &[(&str, &[&str])] = &[
     ("status", &["ack"]),
 ];
 
-/// Names that are one letter away from a field, and words of their own.
-const OTHER_WORDS: [&str; 11] = [
-    "form", "typo", "stats", "states", "contest", "contents", "prefs", "factions", "receive",
-    "received", "receives",
+/// Names that ask for a later delivery, which does not exist.
+const LATER: [&str; 12] = [
+    "deliver_after",
+    "deliver_at",
+    "deliver_in",
+    "not_before",
+    "send_after",
+    "send_at",
+    "defer",
+    "defer_until",
+    "scheduled_for",
+    "scheduled_at",
+    "delay",
+    "remind_at",
 ];
-/// Other names of fields that are long and rare, so that a name with one other letter is a slip.
-const LONG_NAMES: [(&str, &str); 5] = [
-    ("recipient", "to"),
-    ("recipients", "to"),
-    ("receiver", "to"),
-    ("receivers", "to"),
-    ("addressees", "to"),
+
+/// Names that are one letter away from a field or from another name of a field, and words of their own.
+const OTHER_WORDS: [&str; 13] = [
+    "form",
+    "typo",
+    "stats",
+    "states",
+    "contest",
+    "contents",
+    "prefs",
+    "factions",
+    "receive",
+    "received",
+    "receives",
+    "preference",
+    "preferences",
 ];
+/// The length of a name in the table, without `_`, from which a name with one other letter is a slip.
+const LONG_NAME: usize = 8;
 
 /// The meaning of a name that is not a field.
 #[derive(Clone, Copy)]
@@ -256,6 +282,8 @@ pub(super) enum DialectField {
     Field(&'static str, ValueConversion),
     /// Rejected: the field to write instead, and a remark.
     Instead(&'static str, &'static str),
+    /// Rejected: a later delivery.
+    Later,
 }
 
 /// The fields, each with its folded name.
@@ -264,7 +292,10 @@ static FOLDED_FIELDS: LazyLock<Vec<(String, &'static str)>> =
 
 /// The meanings of all other names, by the folded name.
 static MEANINGS: LazyLock<HashMap<String, DialectField>> = LazyLock::new(|| {
-    let mut meanings = HashMap::new();
+    let mut meanings: HashMap<_, _> = LATER
+        .iter()
+        .map(|name| (fold(name), DialectField::Later))
+        .collect();
     for (names, field, remark) in REJECTED {
         meanings.extend(
             names
@@ -302,7 +333,7 @@ pub(super) fn has_any_meaning(name: &str) -> bool {
 pub(super) fn field(name: &str) -> Option<&'static str> {
     match known(&folded(name)?, |field| has_meaning(field, ""))? {
         DialectField::Field(field, _) => Some(field),
-        DialectField::Instead(..) => None,
+        DialectField::Instead(..) | DialectField::Later => None,
     }
 }
 
@@ -387,11 +418,16 @@ fn near(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<&'static str
             && strsim::osa_distance(folded, field) <= most
     };
     let fields = FOLDED_FIELDS.iter().filter(|(_, field)| has_meaning(field));
-    let mut names = fields
+    let others = MEANINGS.iter().filter_map(|(name, meaning)| match meaning {
+        DialectField::Field(field, _) if name.len() >= LONG_NAME => Some((&**name, *field)),
+        _ => None,
+    });
+    fields
         .map(|(name, field)| (&**name, *field))
-        .chain(LONG_NAMES);
-    names
-        .find(|(known, _)| is_near(known))
+        .chain(others)
+        .filter(|(known, _)| is_near(known))
+        .map(|(known, field)| (strsim::osa_distance(folded, known), field))
+        .min()
         .map(|(_, field)| field)
 }
 
@@ -483,10 +519,14 @@ pub fn published() -> String {
             &format!("rejected: write {}; {remark}", code(&[field])),
         ));
     }
+    rows.push(row(
+        &code(&LATER),
+        "rejected: a message is delivered immediately",
+    ));
     let near = format!(
-        "a name one letter away from a field of four letters or more, such as `boddy`, or two from one of eleven, or one \
-         letter away from {}; not a plural or singular, not a name that begins with `x-`, `x_` or `_`, and not {}",
-        code(&LONG_NAMES.map(|(name, _)| name)),
+        "a name one letter away from a field of four letters or more, such as `boddy`, or from a name of this table of \
+         eight or more, or two from one of eleven; not a plural or singular, not a name that begins with `x-`, `x_` or \
+         `_`, and not {}",
         code(&OTHER_WORDS)
     );
     rows.push(row(&near, "rejected, with the name of the field"));

@@ -109,7 +109,7 @@ fn the_table_of_spellings_is_published_and_true() {
                 read.is_some_and(|(field, _)| meaning.starts_with(&format!("`{}`", &field[1..])));
             let is_rejected = problems
                 .iter()
-                .any(|problem| problem.code == "misnamed_field");
+                .any(|problem| ["misnamed_field", "no_later_delivery"].contains(&&*problem.code));
             assert_eq!(
                 (is_as_told, is_rejected),
                 (!is_rejected, meaning.starts_with("rejected")),
@@ -169,5 +169,73 @@ fn a_misspelled_field_is_named_and_a_word_of_its_own_is_delivered() {
         let message = check(json!({"to": "bob", "body": "x", own: "mine"}))
             .unwrap_or_else(|p| panic!("{own}: {p:#?}"));
         assert_eq!(message.fields()[own], "mine");
+    }
+}
+
+#[test]
+fn a_field_that_asks_for_a_later_delivery_is_rejected() {
+    for field in [
+        "deliver_after",
+        "deliver_at",
+        "not_before",
+        "send_at",
+        "defer",
+        "scheduled_for",
+        "delay",
+        "remind_at",
+        "deliverAfter",
+        "Not-Before",
+    ] {
+        let problems = check(json!({"to": "bob", "body": "x", field: "2h"})).expect_err(field);
+        assert_eq!(
+            (problems.len(), &*problems[0].code, &*problems[0].place),
+            (1, "no_later_delivery", &*format!("/{field}"))
+        );
+        for accepted in [
+            json!({"to": "bob", "body": "x", field: null}),
+            json!({"to": "bob", "body": "x", "metadata": {field: "2h"}}),
+        ] {
+            assert!(check(accepted).is_ok(), "{field}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_another_name_of_a_field_is_rejected() {
+    for (name, field) in [
+        ("parent_id", "in_reply_to"),
+        ("parentId", "in_reply_to"),
+        ("corelation_id", "in_reply_to"),
+        ("conversaton_id", "thread_id"),
+        ("recipents", "to"),
+        ("attachmnet", "attachments"),
+        ("importence", "priority"),
+        ("bdoy", "body"),
+    ] {
+        let mut message = json!({"to": "bob", "body": "x", name: "y"});
+        if field == "body" {
+            message.as_object_mut().expect("an object").remove("body");
+        }
+        let problems = check(message).expect_err(name);
+        assert_eq!(problems[0].code, "misnamed_field", "{name}");
+        assert!(
+            problems[0].fix.starts_with(&format!("write {field} ")),
+            "{problems:?}"
+        );
+    }
+    for own in [
+        "preferences",
+        "consent",
+        "parent",
+        "texts",
+        "schedule",
+        "created_by",
+        "x-delay",
+        "render",
+    ] {
+        assert!(
+            check(json!({"to": "bob", "body": "x", own: "y"})).is_ok(),
+            "{own}"
+        );
     }
 }
