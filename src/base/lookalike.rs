@@ -50,6 +50,12 @@ pub fn is_lookalike(one: &str, other: &str) -> bool {
         || has_same_shapes(&plain.to_uppercase(), &other_plain.to_uppercase())
 }
 
+/// The common form of ASCII names that a person cannot distinguish: `mai1bag` and `mailbag`, `hurnan` and `human`.
+pub fn name_skeleton(name: &str) -> String {
+    let plain = name.to_ascii_lowercase();
+    plain.replace('1', "l").replace('0', "o").replace("rn", "m")
+}
+
 fn has_same_shapes(one: &str, other: &str) -> bool {
     confusable_detection::skeleton(one).eq(confusable_detection::skeleton(other))
 }

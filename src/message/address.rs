@@ -10,6 +10,7 @@
 
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::base::lookalike::name_skeleton;
 pub use crate::base::text::quoted;
 use crate::message::id;
 use crate::message::subject::ClaimSubject;
@@ -93,16 +94,21 @@ impl fmt::Display for Address {
     }
 }
 
-/// The reserved word or form that `name` matches, in any letter case: `all`, `all_*`, `any_*`, `channel`, `human` or
-/// `mailbag`. No agent, display name or alias may use one, except the human itself.
+/// The reserved word or form that `name` matches or looks like, without dots and dashes: `all`, `all_*`, `any_*`, `channel`,
+/// `human`, `mailbag` or `system`. No agent, display name, alias or tag of a room may use one, except the human itself.
 pub fn reserved(name: &str) -> Option<&'static str> {
-    const WORDS: [&str; 4] = ["all", "channel", id::HUMAN, id::MAILBAG];
+    const WORDS: [&str; 5] = ["all", "channel", id::HUMAN, id::MAILBAG, "system"];
     let prefixed = [("all_", "all_*"), ("any_", "any_*")]
         .into_iter()
         .find(|(p, _)| after(name, p).is_some());
-    prefixed
-        .map(|(_, form)| form)
-        .or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
+    let bare = name.replace(['.', '-', '_'], "");
+    // A capital I looks like l.
+    let looks = [name_skeleton(&bare), name_skeleton(&bare.replace('I', "l"))];
+    prefixed.map(|(_, form)| form).or_else(|| {
+        WORDS
+            .into_iter()
+            .find(|word| looks.iter().any(|look| look == word))
+    })
 }
 
 /// Returns true for a word with a special meaning before a colon.

@@ -64,6 +64,21 @@ fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names(
         client.fails("register_agent", json!({"name": "Human", "role": "x"})),
         "person"
     );
+    for name in ["human.", "mailbag.", "system", "hurnan", "mai1bag"] {
+        let answer = client.fails("register_agent", json!({"name": name, "role": "x"}));
+        assert_contains!(answer, "reserved word");
+        for command in [
+            format!("agent add {name}"),
+            format!("join {name}"),
+            format!("exec --id {name} -- true"),
+        ] {
+            let ran = world.run(command.as_str());
+            assert!(
+                ran.code != 0 && ran.err.contains("reserved word"),
+                "{command}: {ran:?}"
+            );
+        }
+    }
 }
 
 #[test]

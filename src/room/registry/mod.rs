@@ -11,6 +11,7 @@ mod read;
 mod tests;
 
 use crate::base::error::{Problem, did_you_mean, nearest};
+use crate::base::lookalike::name_skeleton;
 use crate::message::id;
 use crate::room::charter::Lane;
 use crate::room::settings::LinkTags;
@@ -91,6 +92,8 @@ struct RegistryIndex {
     ids: HashMap<Arc<str>, u32>,
     /// Ids, display names and aliases in lower case. Each has one owner; otherwise the registry is rejected.
     by_lower_case: HashMap<String, NameHolder>,
+    /// The same names by their skeletons: names that look the same have one owner.
+    looks: HashMap<String, NameHolder>,
     aliases: HashMap<String, u32>,
     everybody: Vec<u32>,
     roles: AgentGroups,
@@ -285,9 +288,9 @@ impl Registry {
         at.map(|at| &self.aliases[at as usize])
     }
 
-    /// Returns true if no agent, display name or alias has this name, in any letter case.
+    /// Returns true if no agent, display name or alias has this name or looks like it.
     pub fn is_free(&self, name: &str) -> bool {
-        self.by_lower_case(name).is_none()
+        !self.index.looks.contains_key(&name_skeleton(name))
     }
 
     /// The agent that has this id now: the agent itself, or the only one that an alias in its place means.

@@ -8,6 +8,7 @@
 use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex};
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::base::lookalike::name_skeleton;
 use crate::message::address::{self, Address, is_display_name, quoted};
 use crate::message::id;
 use crate::message::schema::{self, ParsedFile};
@@ -54,6 +55,9 @@ pub(super) fn registry(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
             .is_none_or(|v| v.as_u64() == Some(1)),
         problems: Vec::new(),
     };
+    for key in document.keys() {
+        reader.check_key(key, &["version", "agents", "aliases"], "");
+    }
     let mut agents = reader.agents(document.remove("agents"));
     let aliases = reader.aliases(document.remove("aliases"));
     if !agents.iter().any(Agent::is_human) {
@@ -91,6 +95,30 @@ fn misfits(bytes: &[u8]) -> Vec<Problem> {
     let problem = Problem::new("wrong_type", "registry.json does not fit its schema");
     vec![problem.fix("see `mailbag generate schema registry`")]
 }
+
+/// The keys of an agent that a person writes.
+const KEYS: [&str; 10] = [
+    "id",
+    "role",
+    "name",
+    "instance",
+    "description",
+    "capabilities",
+    "topics",
+    "status",
+    "supervisor",
+    "session",
+];
+
+/// Other names of keys that are further away, without `_` and `-`.
+const OTHER_KEYS: [(&str, &str); 6] = [
+    ("type", "role"),
+    ("rol", "role"),
+    ("capability", "capabilities"),
+    ("caps", "capabilities"),
+    ("displayname", "name"),
+    ("alias", "aliases"),
+];
 
 /// Reads a document, and collects the problems that the schema cannot express.
 struct RegistryReader {
@@ -130,7 +158,10 @@ impl RegistryReader {
                         (1..=limits::SESSION_KEY).contains(&text.len())
                     }))
                 }
-                _ => drop(agent.rest.insert(key, value)),
+                _ => {
+                    self.check_key(&key, &KEYS, &format!("/agents/{n}"));
+                    agent.rest.insert(key, value);
+                }
             }
         }
         self.fits &= !agent.id.is_empty();
@@ -151,6 +182,28 @@ impl RegistryReader {
             );
         }
         agent
+    }
+
+    /// Reports a key that is nearly a known one. Other keys are the person's own.
+    fn check_key(&mut self, key: &str, known: &[&'static str], above: &str) {
+        if ["x-", "x_", "_"].iter().any(|start| key.starts_with(start)) {
+            return;
+        }
+        let folded = key.replace(['_', '-'], "").to_ascii_lowercase();
+        let other = OTHER_KEYS.iter().find(|(name, _)| *name == folded);
+        let near = other.map(|(_, known)| *known).or_else(|| {
+            let mut near = known.iter();
+            near.find(|known| strsim::osa_distance(&folded, known) <= usize::from(known.len() > 3))
+                .copied()
+        });
+        if let Some(near) = near.filter(|near| known.contains(near) && *near != key) {
+            let what = format!("{} is not a key of the registry", quoted(key));
+            let place = format!("{above}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let problem = Problem::new("misnamed_field", what).at(place);
+            self.problems.push(problem.fix(format!(
+                "write {near} instead; put data of your own under another name"
+            )));
+        }
     }
 
     fn aliases(&mut self, aliases: Option<Value>) -> Vec<(String, Vec<String>)> {
@@ -329,7 +382,10 @@ impl RegistryReader {
         if let Some(word) = address::reserved(name)
             && !(of_human && name == id::HUMAN)
         {
-            let what = format!("{} uses the reserved word `{word}`", holder.entry(name));
+            let what = format!(
+                "{} uses the reserved word `{word}`, or looks like it",
+                holder.entry(name)
+            );
             self.problems.push(
                 Problem::new("reserved_name", what)
                     .at(holder.place(name))
@@ -337,7 +393,10 @@ impl RegistryReader {
             );
             return;
         }
-        match index.by_lower_case.entry(name.to_ascii_lowercase()) {
+        index
+            .by_lower_case
+            .insert(name.to_ascii_lowercase(), holder);
+        match index.looks.entry(name_skeleton(name)) {
             Entry::Vacant(free) => {
                 free.insert(holder);
             }
@@ -347,11 +406,14 @@ impl RegistryReader {
             }
             Entry::Occupied(taken) => {
                 let first = *taken.get();
-                let theirs = first.entry(first.written(agents, aliases));
-                let what = format!(
-                    "{theirs} and {} have the same name (letter case is ignored)",
-                    holder.entry(name)
-                );
+                let written = first.written(agents, aliases);
+                let theirs = first.entry(written);
+                let how = if written.eq_ignore_ascii_case(name) {
+                    "have the same name (letter case is ignored)"
+                } else {
+                    "have names that look the same"
+                };
+                let what = format!("{theirs} and {} {how}", holder.entry(name));
                 let fix = match (first, holder) {
                     (NameHolder::Agent { .. }, NameHolder::Agent { .. }) => {
                         "rename one of them; some file systems ignore letter case"

@@ -90,6 +90,16 @@ fn a_bad_registry_says_where() {
             "/agents/0/id",
         ),
         (
+            r#"{"agents": [{"id": "worker_1"}, {"id": "worker_l"}]}"#,
+            "collision",
+            "/agents/1/id",
+        ),
+        (
+            r#"{"agents": [{"id": "arno"}], "aliases": {"am0": "arno"}}"#,
+            "collision",
+            "/aliases/am0",
+        ),
+        (
             r#"{"agents": [{"id": "Human"}]}"#,
             "reserved_name",
             "/agents/0/id",
@@ -293,4 +303,61 @@ fn an_open_room_reads_roles_from_ids() {
             .add(Registry::admit("agent_engineer_1_abc123"))
             .is_ok()
     );
+}
+
+#[test]
+fn a_reserved_name_and_a_name_that_looks_like_one_are_rejected_everywhere() {
+    for name in [
+        "human.", "hu-man", "hurnan", "HURNAN", "mailbag.", "mai1bag", "maiIbag", "Mailbag-",
+        "system", "System", "sys.tem", "all.", "a1l", "channe1",
+    ] {
+        let texts = [
+            json!({"agents": [{"id": name}]}),
+            json!({"agents": [{"id": "x"}], "aliases": {name: "x"}}),
+        ];
+        for text in texts {
+            let problems = Registry::parse(text.to_string().as_bytes()).expect_err(name);
+            assert_eq!(problems[0].code, "reserved_name", "{text}");
+        }
+    }
+    for name in ["humane", "bag", "mail", "systems", "manuel", "ali", "alan"] {
+        let text = json!({"agents": [{"id": name}]}).to_string();
+        assert!(Registry::parse(text.as_bytes()).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn a_key_that_is_nearly_a_known_one_is_a_problem_and_other_keys_stay() {
+    for (key, known) in [
+        ("Role", "role"),
+        ("roles", "role"),
+        ("rol", "role"),
+        ("type", "role"),
+        ("capability", "capabilities"),
+        ("caps", "capabilities"),
+        ("topic", "topics"),
+        ("displayName", "name"),
+        ("display_name", "name"),
+        ("Name", "name"),
+        ("Status", "status"),
+        ("supervisors", "supervisor"),
+    ] {
+        let text = json!({"agents": [{"id": "a", key: "x"}]}).to_string();
+        let problems = Registry::parse(text.as_bytes()).expect_err(key);
+        assert_eq!(
+            (&*problems[0].code, &*problems[0].place),
+            ("misnamed_field", &*format!("/agents/0/{key}"))
+        );
+        assert!(
+            problems[0].fix.starts_with(&format!("write {known} ")),
+            "{problems:?}"
+        );
+    }
+    for key in ["alias", "Aliases", "Agents", "agent", "Version"] {
+        let text = json!({"agents": [], key: {}}).to_string();
+        let problems = Registry::parse(text.as_bytes()).expect_err(key);
+        assert_eq!(problems[0].code, "misnamed_field", "{key}");
+    }
+    let own = json!({"agents": [{"id": "a", "team": "web", "started_at": "now", "x-role": 1}], "comment": "ours"});
+    assert!(Registry::parse(own.to_string().as_bytes()).is_ok());
 }
