@@ -9,7 +9,7 @@ use crate::base::written_path::write_path;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{self, Barrier, CopyResult, Dir, RoomReaders, layout};
 use crate::room::archive::SkippedFile;
-use crate::room::{LockAttempt, Room, RouterLock, RouterMode, pause};
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode, check_expanded, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;
 use serde::Serialize;
@@ -37,6 +37,7 @@ pub struct BackupReport {
 /// Copies a room into a new or empty directory. The copy is durable when this returns. An incomplete copy
 /// contains the file `INCOMPLETE`, and no command uses it as a room. `progress` gets the number of copied files.
 pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Result<BackupReport> {
+    check_expanded(asked)?;
     // These locks stop archiving and routing.
     let _archive = room.lock_archive()?;
     let lock = match room.lock(RouterMode::Alongside, limits::LOCK_WAIT)? {

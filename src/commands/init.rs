@@ -53,7 +53,10 @@ pub fn begin(place: &Path) -> Result<PathBuf> {
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
 pub fn init(asked: Option<&Path>, from: &Path, readers: RoomReaders) -> Result<(Room, InitReport)> {
     let place = match asked {
-        Some(path) => from.join(path),
+        Some(path) => {
+            room::check_expanded(path)?;
+            from.join(path)
+        }
         None => room::check_not_a_link(room::default_place(from))?,
     };
     let (room, creation) = Room::init_for(&place, readers)?;

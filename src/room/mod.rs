@@ -43,8 +43,8 @@ pub use choice::{CompetingRoom, reason};
 pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode, RouterPresence};
 pub use nearby_room::{NearbyRoom, identity, near};
 pub use open::{
-    FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_not_a_link, check_path,
-    default_place, find, find_room, is_room, named_by_environment,
+    FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_expanded,
+    check_not_a_link, check_path, default_place, find, find_room, is_room, named_by_environment,
 };
 pub use progress::StalledRouter;
 pub use turn::{RoomTurn, pause};

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::base::text::shell_path;
+use crate::base::text::{quoted, shell_path};
 use crate::disk::git::main_worktree;
 use crate::disk::{Dir, Meta, RoomReaders, layout};
 use crate::message::id;
@@ -320,10 +320,28 @@ pub fn named_by_environment() -> Option<PathBuf> {
     named.map(PathBuf::from)
 }
 
+/// Fails for a path with a `~` or a variable that no shell has expanded, unless it exists.
+pub fn check_expanded(path: &Path) -> Result<()> {
+    let text = path.to_string_lossy();
+    let is_variable = |rest: &str| rest.starts_with(|c: char| c == '{' || c.is_ascii_alphabetic());
+    let has_variable = text.split('$').skip(1).any(is_variable);
+    if !(text.starts_with('~') || has_variable) || path.exists() {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "{} has a ~ or a variable that no shell expanded",
+            quoted(&text)
+        ),
+        "write the full path, or leave ~ and $ outside of quotes and after a space",
+    ))
+}
+
 /// Finds the room: the requested path, otherwise `.mailbag` in this directory or the nearest parent directory. In a
 /// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room.
 pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
     if let Some(path) = asked {
+        check_expanded(path)?;
         return Ok(FoundRoom {
             path: path.to_path_buf(),
             missed: None,

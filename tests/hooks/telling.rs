@@ -396,3 +396,16 @@ fn a_named_room_that_cannot_be_used_is_reported_at_the_start_of_a_session() {
     assert_eq!(commit.status.code(), Some(0), "{commit:?}");
     assert_contains!(lossy(&commit.stderr), "the commit passes", &no_room; "{commit:?}");
 }
+
+#[test]
+fn the_announcement_of_a_rejection_names_the_command_that_shows_it() {
+    let world = room();
+    world.mail("alice", "x.json", json!({"to": "nobody", "body": "x"}));
+    world.pass();
+    let told = fire(&world, "claude", PROMPT);
+    assert_contains!(
+        told,
+        "`mailbag read 2` shows it, `mailbag reply ID TEXT` answers"
+    );
+    assert_contains!(world.ok("read 2 --as alice"), "unknown recipient");
+}

@@ -9,7 +9,7 @@ mod text;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::message::is_announced;
+use crate::message::{id, is_announced};
 use crate::query::inbox::{self as mailbox, InboxMessage};
 use crate::room::sessions::{CallingSession, ShownLines, first_time};
 use crate::room::settings::Settings;
@@ -78,6 +78,8 @@ pub struct Briefing {
     pub context: Option<String>,
     /// A reference to the newest message that is announced, if there is mail.
     pub newest: Option<String>,
+    /// True if the router wrote the newest message, so that no reply to it is accepted.
+    pub is_notice: bool,
     marked: Vec<OsString>,
 }
 
@@ -88,6 +90,7 @@ impl Briefing {
             told,
             context: None,
             newest: None,
+            is_notice: false,
             marked: Vec::new(),
         }
     }
@@ -194,9 +197,10 @@ fn brief_mail(
     } else {
         text::news(found.unread, &found.mails, budget.left(), most)
     };
-    let newest = found.mails.last().and_then(text::named);
+    let newest = found.mails.last();
     Ok(Some(Briefing {
-        newest,
+        newest: newest.and_then(text::named),
+        is_notice: newest.is_some_and(|mail| *mail.from == *id::MAILBAG),
         marked,
         ..Briefing::of(text, budget.used(lines))
     }))

@@ -24,8 +24,9 @@ pub(in crate::clients) fn hint(
         return None;
     }
     let (read, reply) = tools(caller);
+    let answered = if briefing.is_notice { "ID" } else { newest };
     let text = format!(
-        "{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {newest} TEXT` answers"
+        "{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {answered} TEXT` answers"
     );
     (text.chars().count() <= limits::BRIEFING_HINT).then_some(text)
 }

@@ -45,11 +45,10 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
         ),
         FileType::RegularFile => (
             "its name does not end in .json or .ndjson (lower case)",
-            format!(
-                "mv -n {} {}",
-                shell_word(&file),
-                shell_word(&renamed(&file))
-            ),
+            match renamed(&file) {
+                Some(renamed) => format!("mv -n {} {}", shell_word(&file), shell_word(&renamed)),
+                None => format!("ls -la {outbox}"),
+            },
         ),
         _ => ("it is not a regular file", format!("ls -la {outbox}")),
     };
@@ -69,12 +68,16 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     })
 }
 
-/// The path with an ending that makes the file a message. The whole name is kept, so that two files stay two.
-fn renamed(path: &str) -> String {
+/// The path with an ending that makes the file a message. The whole name is kept, so that two files stay two. `None` for
+/// a name that a sender does not give to a message: an editor's backup or lock, an unfinished download, or a document.
+fn renamed(path: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let lower = name.to_ascii_lowercase();
-    let has_lines = [".ndjson", ".jsonl"].iter().any(|end| lower.contains(end));
-    format!("{path}{}", if has_lines { ".ndjson" } else { ".json" })
+    let (_, ending) = name.rsplit_once('.')?;
+    match &*ending.to_ascii_lowercase() {
+        "json" | "txt" => Some(format!("{path}.json")),
+        "ndjson" | "jsonl" => Some(format!("{path}.ndjson")),
+        _ => None,
+    }
 }
 
 /// The command for a file beside the outboxes: it moves the file to the outbox of the agent in its `from`, if that
@@ -115,16 +118,32 @@ mod tests {
 
     #[test]
     fn a_corrected_name_is_new_and_has_the_right_ending() {
-        let names = ["a.txt", "b.JSON", "c.NDJSON.tmp", "d.jsonl", "e"];
+        let names = ["o/a.txt", "o/b.JSON", "o/c.NDJSON", "o/d.jsonl"];
         assert_eq!(
             names.map(renamed),
             [
-                "a.txt.json",
-                "b.JSON.json",
-                "c.NDJSON.tmp.ndjson",
-                "d.jsonl.ndjson",
-                "e.json"
+                "o/a.txt.json",
+                "o/b.JSON.json",
+                "o/c.NDJSON.ndjson",
+                "o/d.jsonl.ndjson"
             ]
+            .map(|name| Some(name.to_owned()))
         );
+        for name in [
+            "plan.json~",
+            "plan.json.bak",
+            "a.part",
+            "a.json.crdownload",
+            "a.filepart",
+            "a.lock",
+            "a.swx",
+            "a.tmp",
+            "4913",
+            "Thumbs.db",
+            "README.md",
+            "Makefile",
+        ] {
+            assert_eq!(renamed(name), None, "{name}");
+        }
     }
 }

@@ -41,7 +41,7 @@ impl Router {
                 reported += 1;
                 let subject = format!("{} is not sent", stray.place);
                 let body = format!(
-                    "It is in your outbox, and the router does not pick it up: {}.\n\nTo send it, run:\n\n    \
+                    "It is in your outbox, and the router does not pick it up: {}. Run:\n\n    \
                  {}\n\nOne JSON object in a file is a message; a file of one message a line ends in .ndjson.",
                     stray.reason, stray.fix
                 );
