@@ -2,6 +2,7 @@
 //! good message arrives.
 
 mod contents;
+mod examples;
 mod registries;
 mod things;
 

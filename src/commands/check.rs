@@ -5,6 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
+use crate::log::lookup;
 use crate::message::address::{Address, quoted};
 use crate::message::schema::{self, ParsedFile};
 use crate::message::{Message, id, mentions};
@@ -240,18 +241,40 @@ impl<'a> MessageChecker<'a> {
     }
 
     fn content(&self, content: Result<Value, Problem>) -> CheckedMessage {
-        self.value(content.map_err(|problem| vec![problem])?)
+        match content {
+            Ok(value) => self.value(value),
+            Err(problem) => Err(self.with_example(vec![problem], &Value::Null)),
+        }
     }
 
     fn bytes(&self, bytes: &[u8]) -> CheckedMessage {
-        match schema::parse(bytes) {
-            ParsedFile::Value(value) => self.value(value),
-            ParsedFile::Bad(problem) | ParsedFile::Unfinished(problem) => Err(vec![problem]),
-        }
+        self.content(match schema::parse(bytes) {
+            ParsedFile::Value(value) => Ok(value),
+            ParsedFile::Bad(problem) | ParsedFile::Unfinished(problem) => Err(problem),
+        })
     }
 
     /// Checks a parsed message.
     pub fn value(&self, value: Value) -> CheckedMessage {
+        self.check(value.clone())
+            .map_err(|problems| self.with_example(problems, &value))
+    }
+
+    fn with_example(&self, mut problems: Vec<Problem>, sent: &Value) -> Vec<Problem> {
+        let check = |value| self.check(value).map(drop);
+        let asker = |reference: &str| {
+            let (room, sender) = (self.room?, self.sender.as_deref()?);
+            let viewer = identity::viewer(room, sender).ok()?;
+            let references = [reference.to_owned()];
+            let found = lookup::find_typed(&room.dir, None, &viewer, &references).ok()?;
+            let (asked, _) = found.into_iter().next()?.ok()?;
+            (*asked.from != *sender).then(|| asked.from.to_string())
+        };
+        schema::keep_example(&mut problems, sent, check, asker);
+        problems
+    }
+
+    fn check(&self, value: Value) -> CheckedMessage {
         let said = value
             .get("from")
             .and_then(Value::as_str)

@@ -114,7 +114,7 @@ impl StatusLine {
             "dependency" | "blocked" => {
                 let waiting_for = fields.names("waiting_for")?;
                 if waiting_for.is_empty() && kind == "dependency" {
-                    return Err(missing("waiting_for", kind, json!("bob")));
+                    return Err(missing("waiting_for", kind));
                 }
                 Ok(StatusLine::Dependency {
                     waiting_for,
@@ -258,19 +258,16 @@ pub fn fraction(value: &Value) -> Option<Number> {
     (0.0..=1.0).contains(&number.as_f64()?).then_some(number)
 }
 
-fn missing(field: &str, kind: &str, example: Value) -> Problem {
+fn missing(field: &str, kind: &str) -> Problem {
     let problem = Problem::new("incomplete_report", format!("the field {field} is missing"))
         .at(format!("/{field}"));
-    problem
-        .fix(format!("add {field}: {kind} needs it"))
-        .example(example)
+    problem.fix(format!("add {field}: {kind} needs it"))
 }
 
-fn wrong(field: &str, what: String, wanted: &str, example: Value) -> Problem {
+fn wrong(field: &str, what: String, wanted: &str) -> Problem {
     Problem::new("bad_value", what)
         .at(format!("/{field}"))
         .fix(format!("write {wanted}"))
-        .example(example)
 }
 
 struct StatusLineFields(Map<String, Value>);
@@ -288,21 +285,15 @@ impl StatusLineFields {
             Some(Value::String(_)) => format!("the field {field} is empty"),
             Some(_) => format!("the field {field} is not a string"),
         };
-        Err(wrong(
-            field,
-            what,
-            "a text, or omit the field",
-            json!("tests pass"),
-        ))
+        Err(wrong(field, what, "a text, or omit the field"))
     }
 
     /// The path of an artifact.
     fn path(&mut self) -> Result<String, Problem> {
-        let example = json!("context/api/spec.yaml");
         match self.text("path") {
             Ok(Some(path)) => Ok(path),
-            Ok(None) => Err(missing("path", "artifact", example)),
-            Err(problem) => Err(problem.fix("write the path of the file").example(example)),
+            Ok(None) => Err(missing("path", "artifact")),
+            Err(problem) => Err(problem.fix("write the path of the file")),
         }
     }
 
@@ -319,7 +310,7 @@ impl StatusLineFields {
             .map(|item| item.as_str().map(str::to_owned));
         texts
             .collect::<Option<_>>()
-            .ok_or_else(|| wrong(field, what(), "a list of texts", json!(["api-spec.yaml"])))
+            .ok_or_else(|| wrong(field, what(), "a list of texts"))
     }
 
     /// Names of agents.
@@ -340,7 +331,7 @@ impl StatusLineFields {
                     .collect());
             }
         };
-        Err(wrong(field, what, "the ids of agents", json!(["bob"])))
+        Err(wrong(field, what, "the ids of agents"))
     }
 
     fn progress(&mut self) -> Result<Option<Number>, Problem> {
@@ -355,13 +346,15 @@ impl StatusLineFields {
             let percent = value
                 .as_f64()
                 .filter(|number| (0.0..=100.0).contains(number));
-            let example = percent.map_or(json!(0.5), |percent| json!(format!("{percent}%")));
-            wrong(
+            let problem = wrong(
                 "progress",
                 what,
-                &format!("a fraction, or a percentage such as {example}"),
-                example,
-            )
+                "a fraction, or a percentage such as \"50%\"",
+            );
+            match percent {
+                Some(percent) => problem.example(json!(format!("{percent}%"))),
+                None => problem,
+            }
         })
     }
 }

@@ -73,7 +73,7 @@ const ANSWERED: &[Mistake] = &[
     ("send bbo x --as alice", "did you mean bob?"),
     (
         "send bob x --priority P9 --as alice",
-        "error: --priority: must be one of low, normal, high, urgent (or P0 to P3), not \"P9\"; for example \"high\"",
+        "error: --priority: must be one of low, normal, high, urgent (or P0 to P3), not \"P9\"; correct it, or omit priority",
     ),
     (
         "send bob x --type qestion --as alice",

@@ -102,7 +102,7 @@ fn show_problems(problems: &[Problem], out: &mut CommandOutput) -> Result<()> {
         out.line(format!("  {}", sanitize::line(&problem.to_string())))?;
         if let Some(example) = &problem.example {
             out.line(format!(
-                "    for example {}",
+                "    corrected: {}",
                 sanitize::line(&example.to_string())
             ))?;
         }

@@ -251,7 +251,7 @@ fn problems(problems: &[Problem], out: &mut CommandOutput) -> Result<()> {
         }
         if let Some(example) = &problem.example {
             out.line(format!(
-                "  for example: {}",
+                "  corrected: {}",
                 sanitize::line(&example.to_string())
             ))?;
         }

@@ -9,7 +9,6 @@ use crate::base::sanitize;
 use crate::base::text::quoted;
 use crate::message::checked::text_field;
 use crate::message::{APPROVAL, DECISION, decision};
-use serde_json::json;
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &CheckedFields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
@@ -27,7 +26,7 @@ pub(super) fn check(fields: &CheckedFields, kind: &str, now: Stamp, problems: &m
 
 /// Without `in_reply_to` a chosen option decides nothing, although its sender thinks so.
 fn check_decision(fields: &CheckedFields) -> Option<Problem> {
-    let option = text_field(fields, "option")?;
+    text_field(fields, "option")?;
     if fields.contains_key("in_reply_to") {
         return None;
     }
@@ -39,11 +38,7 @@ fn check_decision(fields: &CheckedFields) -> Option<Problem> {
         "the decision has an option, and names no approval",
     )
     .at("/in_reply_to");
-    Some(
-        problem
-            .fix(fix)
-            .example(json!({"type": DECISION, "in_reply_to": "12", "option": option})),
-    )
+    Some(problem.fix(fix))
 }
 
 /// The first problem of the options of an approval.
@@ -68,8 +63,7 @@ pub fn check_options(options: &[String]) -> Option<Problem> {
         };
         let problem = Problem::new("bad_options", what)
             .at(format!("/options/{n}"))
-            .fix("give options that differ visibly, not only in letter case, and no number of another option")
-            .example(json!(format!("option {}", n + 1)));
+            .fix("give options that differ visibly, not only in letter case, and no number of another option");
         return Some(problem);
     }
     None
@@ -97,8 +91,7 @@ fn check_deadline(fields: &CheckedFields, now: Stamp) -> Option<Problem> {
         Some(_) => return None,
     };
     let fix = "write a duration such as 30m, or a later time with a zone, at most a year from now";
-    let problem = Problem::new("bad_deadline", what).at("/deadline").fix(fix);
-    Some(problem.example(json!("30m")))
+    Some(Problem::new("bad_deadline", what).at("/deadline").fix(fix))
 }
 
 fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> {
@@ -110,7 +103,7 @@ fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> 
         );
         let problem =
             Problem::new("no_deadline", "on_deadline is given without a deadline").at("/deadline");
-        return Some(problem.fix(fix).example(json!("30m")));
+        return Some(problem.fix(fix));
     }
     let signed = fields.contains_key("signature");
     if decision::on_deadline(options, Some(word), signed).is_some() {
@@ -139,7 +132,6 @@ fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> 
     Some(
         Problem::new("bad_on_deadline", what)
             .at("/on_deadline")
-            .fix(fix)
-            .example(json!(others[0])),
+            .fix(fix),
     )
 }

@@ -7,7 +7,7 @@ use crate::base::text::quoted;
 use crate::message::checked::{field, text_field};
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, is_offer};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 
 /// The most subjects in one message.
@@ -56,28 +56,18 @@ fn check_presence(fields: &CheckedFields, kind: &str) -> Option<Problem> {
         return None;
     }
     let hint = hint_at_misspelling(fields, &["claims"]);
-    let (all, example) = match kind {
-        "claim" => (
-            String::new(),
-            json!({"type": kind, "claims": ["src/auth/**"]}),
-        ),
-        "release" => (
-            format!(", or write \"claims\": {ALL_CLAIMS:?} for everything"),
-            json!({"type": kind, "claims": ALL_CLAIMS}),
-        ),
-        _ => (
-            format!(
-                ", or write \"claims\": {ALL_CLAIMS:?} for everything; a handoff in words has no claims"
-            ),
-            json!({"type": kind, "to": field(fields, "to"), "claims": ALL_CLAIMS}),
+    let all = match kind {
+        "claim" => String::new(),
+        "release" => format!(", or write \"claims\": {ALL_CLAIMS:?} for everything"),
+        _ => format!(
+            ", or write \"claims\": {ALL_CLAIMS:?} for everything; a handoff in words has no claims"
         ),
     };
     let fix = format!("name paths, globs, task:<name> or lane:<name> in claims{all}{hint}");
     Some(
         Problem::new("no_claims", format!("the {kind} names no work"))
             .at("/claims")
-            .fix(fix)
-            .example(example),
+            .fix(fix),
     )
 }
 
@@ -91,11 +81,7 @@ fn check_offer(fields: &CheckedFields, kind: &str) -> Option<Problem> {
         hint_at_misspelling(fields, &["in_reply_to"])
     );
     let problem = Problem::new("no_offer", format!("the {kind} names no offer")).at("/in_reply_to");
-    Some(
-        problem
-            .fix(fix)
-            .example(json!({"type": kind, "in_reply_to": "12"})),
-    )
+    Some(problem.fix(fix))
 }
 
 fn check_lease(fields: &CheckedFields) -> Option<Problem> {
@@ -112,8 +98,7 @@ fn check_lease(fields: &CheckedFields) -> Option<Problem> {
     Some(
         Problem::new("bad_lease", what)
             .at("/lease")
-            .fix("write a number and s, m, h or d")
-            .example(json!("2h")),
+            .fix("write a number and s, m, h or d, or omit lease"),
     )
 }
 
@@ -129,6 +114,5 @@ fn check_recipient(fields: &CheckedFields) -> Option<Problem> {
         Problem::new("bad_handoff", what)
             .at("/to")
             .fix("name one agent in to")
-            .example(json!("bob"))
     })
 }

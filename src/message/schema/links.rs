@@ -5,14 +5,12 @@ use crate::base::error::Problem;
 use crate::message::LINK;
 use crate::message::checked::text_field;
 use crate::message::link::ACTIONS;
-use serde_json::json;
 
 /// A violation. A field of the wrong type is skipped, because the schema reports it.
 pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if kind != LINK {
         return None;
     }
-    let example = json!({"type": LINK, "link": "po", "action": "rebind"});
     if !fields.contains_key("link") {
         let fix = format!(
             "put the tag of the other room in link{}",
@@ -21,8 +19,7 @@ pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
         return Some(
             Problem::new("no_link", "the message names no link")
                 .at("/link")
-                .fix(fix)
-                .example(example),
+                .fix(fix),
         );
     }
     let action = text_field(fields, "action").unwrap_or_default();
@@ -31,10 +28,5 @@ pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     }
     let fix = format!("set action to one of {}", ACTIONS.join(", "));
     let what = "action does not say what to do with the link";
-    Some(
-        Problem::new("bad_action", what)
-            .at("/action")
-            .fix(fix)
-            .example(example),
-    )
+    Some(Problem::new("bad_action", what).at("/action").fix(fix))
 }

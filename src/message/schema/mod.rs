@@ -3,6 +3,7 @@
 
 mod approvals;
 mod claims;
+mod correct;
 mod links;
 mod not_json;
 mod parse;
@@ -14,9 +15,9 @@ mod tests;
 mod words;
 
 pub use approvals::check_options;
+pub use correct::{corrected, keep_example};
 pub use parse::parse;
 pub use parsed::ParsedFile;
-pub use repair::corrected;
 pub use rules::EXPIRED_ALREADY;
 
 use crate::base::clock::Stamp;
@@ -25,11 +26,7 @@ use crate::base::limits;
 use crate::message::checked::{has_to, text_field};
 use crate::message::dialects::{ConvertedMessage, CorrectedNames, spell};
 use crate::message::{Message, goes_to_all, id};
-use serde_json::{Map, Value, json};
-use std::time::Duration;
-
-/// The time of expiry in an example, from now.
-const EXAMPLE_EXPIRY: Duration = Duration::from_secs(60 * 60);
+use serde_json::{Map, Value};
 
 /// Checks a message of `sender`. All problems are reported, up to [`limits::PROBLEMS`].
 pub fn check(value: Value, sender: &str, now: Stamp) -> Result<Message, Vec<Problem>> {
@@ -60,22 +57,9 @@ pub fn check_as(
     {
         // A field that is missing because its name is wrong is not another problem.
         problems.retain(|problem| problem.code == MISNAMED);
-        let CorrectedNames { mut message, moved } = corrected;
-        let rest = check_as(message.clone(), sender, also, now).err();
+        let CorrectedNames { message, moved } = corrected;
+        let rest = check_as(message, sender, also, now).err();
         let rest = rest.unwrap_or_default();
-        for problem in &rest {
-            if let (Some(value), Some(example)) =
-                (message.pointer_mut(&problem.place), &problem.example)
-            {
-                *value = example.clone();
-            }
-        }
-        if check(message.clone(), sender, now).is_ok() {
-            problems = problems
-                .into_iter()
-                .map(|problem| problem.example(message.clone()))
-                .collect();
-        }
         for other in in_the_senders_words(rest, &moved) {
             match problems.iter_mut().find(|one| one.place == other.place) {
                 // The value of the misnamed field is also wrong.
@@ -117,9 +101,6 @@ pub fn check_as(
         fill_in(&mut fields, sender);
         return Message::from_fields(fields).ok_or_else(|| vec![not_an_object(&Value::Null)]);
     }
-    for problem in &mut problems {
-        fit_example(problem, sender, now);
-    }
     Err(in_the_senders_words(problems, &origins))
 }
 
@@ -129,24 +110,6 @@ pub const MISNAMED: &str = "misnamed_field";
 pub(super) const NO_RECIPIENT: &str = "no_recipient";
 /// The code of a message without content.
 pub(super) const NO_CONTENT: &str = "no_content";
-
-/// Some examples depend on the sender or the time.
-fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
-    match (problem.code.as_str(), problem.place.as_str()) {
-        ("wrong_type", "/from") => {
-            problem.fix = format!("omit from, or write {sender:?}");
-            problem.example = Some(json!(sender));
-        }
-        (code, "/expires_at") => {
-            let later = json!(now.after(EXAMPLE_EXPIRY).to_string());
-            if code != "expired_already" {
-                problem.fix = format!("write a later time, such as {later}");
-            }
-            problem.example = Some(later);
-        }
-        _ => {}
-    }
-}
 
 /// The schema of messages, as text.
 pub fn message_schema() -> &'static str {
@@ -268,12 +231,10 @@ fn not_an_object(value: &Value) -> Problem {
             "the file contains a list, but a file must contain one message",
         )
         .fix(fix);
-        let first = items.iter().find(|item| item.is_object());
-        return problem.example(
-            first
-                .cloned()
-                .map_or_else(repair::least, repair::accepted_or_least),
-        );
+        return match items.as_slice() {
+            [only] => problem.example(only.clone()),
+            _ => problem,
+        };
     }
     if let Some(message) = value.as_str().and_then(repair::object) {
         let problem = Problem::new(
@@ -281,14 +242,11 @@ fn not_an_object(value: &Value) -> Problem {
             "the file contains a message inside of a string",
         );
         let fix = "write the object itself, without quotes around it and without backslashes before its quotes";
-        return problem.fix(fix).example(repair::accepted_or_least(message));
+        return problem.fix(fix).example(message);
     }
     Problem::new(
         "not_one_message",
         format!("the file contains {}, not an object", words::kind_of(value)),
     )
     .fix("write one JSON object")
-    .example(repair::accepted_or_least(
-        json!({"to": "bob", "body": value.as_str()}),
-    ))
 }

@@ -1,11 +1,10 @@
 //! Explanations for a file that is not JSON: the position of the error, and the usual cause.
 
 use super::parsed::{DEPTH, ParseRejection, ParsedFile};
-use super::repair::{self, least};
+use super::repair;
 use crate::base::error::Problem;
 use crate::base::text::quoted;
 use serde_json::error::Category;
-use serde_json::json;
 use std::str::Utf8Error;
 
 /// Problems that the first bytes show: an empty file, a byte order mark, UTF-16.
@@ -18,9 +17,7 @@ pub(super) fn before_parsing(bytes: &[u8]) -> Option<ParsedFile> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         let problem = Problem::new("empty", "the file is empty");
         return Some(ParsedFile::Unfinished(
-            problem
-                .fix("write one JSON object into it")
-                .example(least()),
+            problem.fix("write one JSON object into it"),
         ));
     }
     // A byte order mark may still be incomplete.
@@ -136,11 +133,7 @@ fn explain_by_message(said: &str, here: &str, before: &str) -> Option<Problem> {
         let what = "a string contains a raw control character, such as a newline or a tab";
         let fix = "write \\n for a newline and \\t for a tab, or let a JSON library write the file: json.dump in \
                    Python, jq -n --arg in a shell";
-        return Some(
-            not_json(what, fix)
-                .at(end_of(inside))
-                .example(json!({"to": "bob", "body": "line one\nline two"})),
-        );
+        return Some(not_json(what, fix).at(end_of(inside)));
     }
     if said("trailing comma") {
         return Some(not_json(
@@ -189,13 +182,10 @@ fn explain_by_text(text: &str, here: &str) -> Option<Problem> {
     }
     if starts(&["'", "True", "False", "None", "u'", "b'"]) {
         let fix = "use double quotes and true, false, null: in Python json.dumps(message), not str(message)";
-        return Some(
-            not_json(
-                "this is Python syntax, not JSON: single quotes, or True, False, None",
-                fix,
-            )
-            .example(least()),
-        );
+        return Some(not_json(
+            "this is Python syntax, not JSON: single quotes, or True, False, None",
+            fix,
+        ));
     }
     if starts(&["//", "/*"]) || here.starts_with('#') && text.contains('{') {
         return Some(not_json(

@@ -1,8 +1,7 @@
 //! Files that are nearly JSON: what their writer did, and the message that was meant.
 
-use crate::base::clock::Stamp;
 use crate::base::error::Problem;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The largest number of such mistakes in one file, such as a fence with line numbers.
 const MOST: usize = 3;
@@ -21,62 +20,11 @@ pub(super) fn describe(text: &str) -> Option<Problem> {
         fix,
         corrected,
     } = mistake(text)?;
-    let message = read(corrected, MOST).map_or_else(least, accepted_or_least);
-    Some(Problem::new("not_json", what).fix(fix).example(message))
-}
-
-/// The smallest valid message, as an example.
-pub(super) fn least() -> Value {
-    json!({"to": "bob", "body": "hi"})
-}
-
-/// A message that would be accepted, or the smallest one.
-pub(super) fn accepted_or_least(message: Value) -> Value {
-    let sender = message
-        .get("from")
-        .and_then(Value::as_str)
-        .unwrap_or("alice")
-        .to_owned();
-    if super::check(message.clone(), &sender, Stamp::now()).is_ok() {
-        message
-    } else {
-        least()
-    }
-}
-
-/// The text of a rejected file with the suggestions of its problems. `None` if no problem has one that can be pasted.
-pub fn corrected(text: &str, problems: &[Problem]) -> Option<String> {
-    let whole = problems
-        .iter()
-        .filter_map(|problem| problem.example.as_ref())
-        .find(|example| is_message(example));
-    let message = whole
-        .cloned()
-        .or_else(|| with_values(object(text)?, problems))?;
-    serde_json::to_string_pretty(&message).ok()
-}
-
-/// Returns true if a suggestion is a whole message, and not the value of a field.
-fn is_message(example: &Value) -> bool {
-    ["to", "type", "body"]
-        .iter()
-        .any(|field| example.get(field).is_some())
-}
-
-fn with_values(mut message: Value, problems: &[Problem]) -> Option<Value> {
-    let mut is_changed = false;
-    for problem in problems {
-        let (Some(example), Some(field)) = (&problem.example, problem.place.strip_prefix('/'))
-        else {
-            continue;
-        };
-        match message.pointer_mut(&problem.place) {
-            Some(value) => *value = example.clone(),
-            None => message[field] = example.clone(),
-        }
-        is_changed = true;
-    }
-    is_changed.then_some(message)
+    let problem = Problem::new("not_json", what).fix(fix);
+    Some(match read(corrected, MOST) {
+        Some(message) => problem.example(message),
+        None => problem,
+    })
 }
 
 /// The JSON object in a text.
@@ -138,13 +86,8 @@ pub(super) fn prose(text: &str) -> Problem {
     } else {
         "the file is not JSON: it begins with neither { nor ["
     };
-    let fix = "write one JSON object, for example with jq -n --arg body \"$text\" '{to: \"bob\", body: $body}'";
-    let message = if text.contains('{') {
-        least()
-    } else {
-        json!({"to": "bob", "body": text.trim()})
-    };
-    Problem::new("not_json", what).fix(fix).example(message)
+    let fix = "write one JSON object, in a shell with jq -n --arg to AGENT --arg body \"$text\" '{to: $to, body: $body}'";
+    Problem::new("not_json", what).fix(fix)
 }
 
 /// The lines without a number and a tab, an arrow, a bar or a colon at their beginning, if each has them.

@@ -1,18 +1,16 @@
 //! Readable descriptions of schema errors.
 
+use super::correct::is_optional;
 use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::base::text::quoted;
 use crate::message::TYPES;
 use crate::message::checked::text_field;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The fields of a message that is checked.
 pub(super) type CheckedFields = Map<String, Value>;
-
-/// The expected value of a field, and an example.
-type ExpectedValue = (&'static str, Value);
 
 /// The problem for an error of the message schema. `None` if another error describes it better.
 pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
@@ -34,33 +32,15 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
         (_, _, Kind::Required { property }) => return Some(missing(&text_of(property), &place)),
         _ => of_field(field, value, error, message_field(field)),
     };
-    Some(of_item(problem, &place).at(place))
+    Some(problem.at(place))
 }
 
 /// The problem of a type of message that needs this field.
 fn missing(name: &str, above: &str) -> Problem {
-    let (must, example) = message_field(name);
+    let must = message_field(name);
     Problem::new("missing_field", format!("{name} is missing"))
         .at(format!("{above}/{name}"))
         .fix(format!("add {name}; it must be {must}"))
-        .example(example)
-}
-
-/// The example of a list becomes the example of one item, if an item is wrong.
-fn of_item(problem: Problem, place: &str) -> Problem {
-    let is_item = place
-        .rsplit('/')
-        .next()
-        .is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-    match &problem.example {
-        Some(Value::Array(items)) if is_item && !items.is_empty() => {
-            let item = items[0].clone();
-            problem
-                .fix(format!("write an item such as {item}"))
-                .example(item)
-        }
-        _ => problem,
-    }
 }
 
 /// The problem for an error of the registry schema.
@@ -75,41 +55,32 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
     let mut problem = match error.kind() {
         Kind::Required { property } if is_of_agent => {
             let what = format!("this agent has no {}", text_of(property));
-            Problem::new("missing_field", what)
-                .fix("add it")
-                .example(json!({"id": "planner", "role": "planner"}))
+            Problem::new("missing_field", what).fix("add it")
         }
         Kind::Required { property } => {
             place = format!("/{}", text_of(property));
             let what = format!("the registry has no {}", text_of(property));
             let fix = "write \"agents\": [] if there are none";
-            Problem::new("missing_field", what)
-                .fix(fix)
-                .example(json!({"agents": []}))
+            Problem::new("missing_field", what).fix(fix)
         }
         // Then the value is the name.
         _ if error.schema_path().to_string().contains("/propertyNames/") => {
             let alias = text_of(error.instance());
             place = format!("/aliases/{}", alias.replace('~', "~0").replace('/', "~1"));
-            let (must, example) = registry_field("alias");
+            let must = registry_field("alias");
             let what = format!(
                 "the name of an alias must be {must}, not {}",
                 quoted(&alias)
             );
-            Problem::new("bad_name", what)
-                .fix("rename it")
-                .example(example)
+            Problem::new("bad_name", what).fix("rename it")
         }
         Kind::Enum { options } if field == "status" && value.is_string() => {
             wrong_status(&text_of(value), options)
         }
         Kind::Constant { .. } if field == "version" && value.is_number() => other_version(value),
         _ if place.starts_with("/aliases/") => {
-            let expected = (
-                "an address, or a list of addresses",
-                json!(["planner", "cap:web-presence"]),
-            );
-            of_field("an alias", value, error, expected)
+            let must = "an address, or a list of addresses";
+            of_field("an alias", value, error, must)
         }
         _ => of_field(&field, value, error, registry_field(&field)),
     };
@@ -152,12 +123,7 @@ fn field_of(place: &str) -> &str {
         .unwrap_or_default()
 }
 
-fn of_field(
-    field: &str,
-    value: &Value,
-    error: &ValidationError,
-    (must, example): ExpectedValue,
-) -> Problem {
+fn of_field(field: &str, value: &Value, error: &ValidationError, must: &str) -> Problem {
     let field = if field.is_empty() { "the file" } else { field };
     let what = match error.kind() {
         Kind::MaxLength { limit } if field != "sha256" => {
@@ -177,11 +143,10 @@ fn of_field(
             "name fewer, or write several messages".to_owned()
         }
         Value::Null => format!("omit {field} if it has no value"),
-        _ => format!("for example {example}"),
+        _ if is_optional(field) => format!("correct it, or omit {field}"),
+        _ => "correct it".to_owned(),
     };
-    Problem::new(code(field, value, error), what)
-        .fix(fix)
-        .example(example)
+    Problem::new(code(field, value, error), what).fix(fix)
 }
 
 fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
@@ -221,8 +186,7 @@ fn wrong_kind(kind: &str) -> Problem {
     if let Some(hint) = did_you_mean(kind, near.iter().copied()) {
         fix = format!("{hint} {fix}");
     }
-    let problem = Problem::new("unknown_type", format!("unknown type {}", quoted(kind))).fix(fix);
-    problem.example(json!(near.first().copied().unwrap_or("message")))
+    Problem::new("unknown_type", format!("unknown type {}", quoted(kind))).fix(fix)
 }
 
 fn attachment(error: &ValidationError) -> Problem {
@@ -234,109 +198,68 @@ fn attachment(error: &ValidationError) -> Problem {
     };
     Problem::new("bad_attachment", what)
         .fix("give the path of a file in the context directory, or a short text as content")
-        .example(json!({"path": "decisions/ports.md"}))
 }
 
 const NAME: &str = "1 to 64 characters of A-Z a-z 0-9 . _ - (a letter or digit first)";
-const TIME: &str = "an RFC 3339 time, or an ISO 8601 time without a zone (read as UTC)";
+const TIME: &str = "an RFC 3339 time such as 2026-11-21T10:30:00Z, or an ISO 8601 time without a zone (read as UTC)";
 const REFERENCE: &str = "a reference: <id>, <sender>/<id>, or a number as #12 or 12";
 
-fn message_field(field: &str) -> ExpectedValue {
+fn message_field(field: &str) -> &'static str {
     match field {
-        "id" => (
-            "1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)",
-            json!("msg_1763721000.123456"),
-        ),
-        "timestamp" | "expires_at" => (TIME, json!("2026-11-21T10:30:00Z")),
-        "from" => ("the id of the outbox's agent", json!("alice")),
-        "to" => (
-            "an address, or a list of addresses",
-            json!(["bob", "all_engineers"]),
-        ),
-        "type" => ("text: the name of a type", json!("message")),
-        "channel" => (NAME, json!("main")),
-        "topic" => (NAME, json!("auth-module")),
-        "thread_id" | "project_id" => ("text of 1 to 256 characters in one line", json!("ports")),
-        "in_reply_to" => (REFERENCE, json!("msg_1")),
-        "refs" => (
-            "a list of messages, each <id>, <sender>/<id> or #12, or of other things in one line",
-            json!(["msg_1"]),
-        ),
-        "context" => ("an object", json!({"file": "src/main.rs", "line": 42})),
-        "metadata" => ("an object", json!({"tokens": 1200})),
-        "attachments" => ("a list of objects", json!([{"path": "decisions/ports.md"}])),
-        "path" => (
-            "a relative path inside the context directory, with /, without ..",
-            json!("decisions/ports.md"),
-        ),
-        "sha256" => (
-            "64 hexadecimal digits",
-            json!("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-        ),
-        "media_type" => ("a media type", json!("text/markdown")),
-        "name" => ("a file name without a directory", json!("notes.txt")),
-        "priority" => (
-            "one of low, normal, high, urgent (or P0 to P3)",
-            json!("high"),
-        ),
-        "requires_response" => ("true or false", json!(true)),
-        "claims" => (
-            "a list of paths, globs, task:<name> or lane:<name>",
-            json!(["src/auth/**", "task:login"]),
-        ),
-        "lease" => ("a duration such as 2h", json!("2h")),
-        "wait" => ("true or false", json!(true)),
-        "of" => ("the id of the owner of the released claims", json!("alice")),
-        "options" => ("a list of 2 to 20 texts", json!(["yes", "no"])),
-        "deadline" => ("a duration, or a time", json!("30m")),
-        "on_deadline" => (
-            "an option other than the first, deny or escalate",
-            json!("deny"),
-        ),
-        "option" => ("one of the options", json!("yes")),
-        "digest" | "key" => (
-            "64 hexadecimal digits in lower case",
-            json!("5a".repeat(32)),
-        ),
-        "signature" => (
-            "text: required in an approval, otherwise a signature",
-            json!("required"),
-        ),
-        "link" => ("the tag of the other room", json!("po")),
-        "body" => ("text", json!("hi")),
-        "subject" => ("text", json!("Port of the test server")),
-        _ => ("text", json!("review")),
+        "id" => "1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)",
+        "timestamp" | "expires_at" => TIME,
+        "from" => "the id of the outbox's agent",
+        "to" => "an address, or a list of addresses",
+        "type" => "text: the name of a type",
+        "channel" => NAME,
+        "topic" => NAME,
+        "thread_id" | "project_id" => "text of 1 to 256 characters in one line",
+        "in_reply_to" => REFERENCE,
+        "refs" => {
+            "a list of messages, each <id>, <sender>/<id> or #12, or of other things in one line"
+        }
+        "context" => "an object",
+        "metadata" => "an object",
+        "attachments" => "a list of objects",
+        "path" => "a relative path inside the context directory, with /, without ..",
+        "sha256" => "64 hexadecimal digits",
+        "media_type" => "a media type",
+        "name" => "a file name without a directory",
+        "priority" => "one of low, normal, high, urgent (or P0 to P3)",
+        "requires_response" => "true or false",
+        "claims" => "a list of paths, globs, task:<name> or lane:<name>",
+        "lease" => "a duration such as 2h",
+        "wait" => "true or false",
+        "of" => "the id of the owner of the released claims",
+        "options" => "a list of 2 to 20 texts",
+        "deadline" => "a duration, or a time",
+        "on_deadline" => "an option other than the first, deny or escalate",
+        "option" => "one of the options",
+        "digest" | "key" => "64 hexadecimal digits in lower case",
+        "signature" => "text: required in an approval, otherwise a signature",
+        "link" => "the tag of the other room",
+        "body" => "text",
+        "subject" => "text",
+        _ => "text",
     }
 }
 
-fn registry_field(field: &str) -> ExpectedValue {
+fn registry_field(field: &str) -> &'static str {
     match field {
-        "" => ("an object with the list agents", json!({"agents": []})),
-        "version" => ("the number 1", json!(1)),
-        "agents" => ("a list of objects", json!([{"id": "planner"}])),
-        "name" => ("1 to 12 ASCII letters", json!("Sintra")),
-        "instance" => ("text or a whole number", json!("1")),
-        "status" => (
-            "one of online, offline, idle, busy, retired",
-            json!("online"),
-        ),
-        "uid" => ("a whole number from 0 to 4294967295", json!(1000)),
-        "aliases" => (
-            "an object that maps names to addresses",
-            json!({"web-owner": "cap:web-presence"}),
-        ),
-        "alias" => (NAME, json!("web-owner")),
-        "capabilities" => (
-            "a list of names, each of the characters A-Z a-z 0-9 . _ -",
-            json!(["has-telegram"]),
-        ),
-        "topics" => (
-            "a list of names, each of the characters A-Z a-z 0-9 . _ -",
-            json!(["auth-module"]),
-        ),
-        "description" => ("text", json!("Builds the web front end")),
-        "role" => (NAME, json!("engineer")),
-        _ => (NAME, json!("planner")),
+        "" => "an object with the list agents",
+        "version" => "the number 1",
+        "agents" => "a list of objects",
+        "name" => "1 to 12 ASCII letters",
+        "instance" => "text or a whole number",
+        "status" => "one of online, offline, idle, busy, retired",
+        "uid" => "a whole number from 0 to 4294967295",
+        "aliases" => "an object that maps names to addresses",
+        "alias" => NAME,
+        "capabilities" => "a list of names, each of the characters A-Z a-z 0-9 . _ -",
+        "topics" => "a list of names, each of the characters A-Z a-z 0-9 . _ -",
+        "description" => "text",
+        "role" => NAME,
+        _ => NAME,
     }
 }
 

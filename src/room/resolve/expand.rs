@@ -13,7 +13,6 @@ use crate::message::id::{HUMAN, far};
 use crate::message::subject::ClaimSubject;
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::AcceptedAddress;
-use serde_json::json;
 use std::cmp::Reverse;
 
 /// The most globs in one message, including globs in aliases. Each glob is compared with every name.
@@ -446,11 +445,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
                 "write cap:{word} for all agents with this capability"
             ))
         } else {
-            let problem = problem.fix(registry.did_you_mean(word));
-            match registry.similar_names(word).as_slice() {
-                [only] => problem.example(json!(only)),
-                _ => problem,
-            }
+            problem.fix(registry.did_you_mean(word))
         }
     }
 

@@ -126,12 +126,15 @@ fn wrong_recipients(
         Value::Array(items) => items.as_slice(),
         one => std::slice::from_ref(one),
     });
-    // An item that is not text keeps its place as an empty address. The schema has reported it at this place.
-    let addresses: Vec<String> = to
+    let addresses: Option<Vec<String>> = to
         .unwrap_or_default()
         .iter()
-        .map(|item| item.as_str().unwrap_or_default().to_owned())
+        .map(|item| item.as_str().map(str::to_owned))
         .collect();
+    // The schema has reported an item that is not text.
+    let Some(addresses) = addresses else {
+        return Vec::new();
+    };
     let problems = resolve::resolve(
         registry,
         agent,

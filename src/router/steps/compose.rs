@@ -105,13 +105,12 @@ pub(super) fn bounce(
     let mut body = format!("{what} was not delivered to anyone:\n");
     for problem in problems {
         body += &format!("- {problem}\n");
-        if let Some(example) = &problem.example
-            && !example
-                .as_str()
-                .is_some_and(|word| problem.fix.contains(word))
-        {
-            body += &format!("  for example: {example}\n");
-        }
+    }
+    for example in problems
+        .iter()
+        .filter_map(|problem| problem.example.as_ref())
+    {
+        body += &format!("Corrected: {example}\n");
     }
     body += &format!("The {kind} {place}; fix it and drop it again under any name.");
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});

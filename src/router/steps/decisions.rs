@@ -115,7 +115,7 @@ impl<'a> BatchApprovals<'a> {
             open.approval,
             options.join(", ")
         );
-        wrong(problem.at("/option").fix(fix).example(json!(options[0])))
+        wrong(problem.at("/option").fix(fix))
     }
 
     /// Closes the open approvals that an accepted ack of their asker withdraws. `None` if there are none.
@@ -252,9 +252,7 @@ impl<'a> BatchApprovals<'a> {
                 sanitize::quote(word, OPTION),
                 open.approval
             );
-            let problem = Problem::new("bad_option", what)
-                .at("/option")
-                .example(json!(open.terms.options[0]));
+            let problem = Problem::new("bad_option", what).at("/option");
             return Ok(wrong(
                 problem.fix(format!("write one of {}", open.terms.options.join(", "))),
             ));

@@ -17,19 +17,23 @@ use super::{ack, border, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
+use crate::base::limits;
 use crate::disk::Dir;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
+use crate::log::lookup::{self, Viewer};
 use crate::log::state::RoomState;
 use crate::log::{self, find};
 use crate::message::record::{RecipientGroup, RouterAction};
+use crate::message::schema::{self, ParsedFile};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{
     AgentRename, DeadlineOf, DueDeadlines, MailIntake, NextClaimReview, NoticeQueue, NoticeText,
-    PendingWork, RoomConfig, WaitingMail, claim_item,
+    PendingWork, RoomConfig, UnrankedAvailability, WaitingMail, claim_item,
 };
 use crate::router::temporary;
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
 /// Step 5: a decision about each message, with its recipients.
@@ -74,7 +78,10 @@ impl ResolveStep<'_> {
             }
             let (mut letter, verdict) = letter.split();
             match judge.rule(intake, &mut ids, &mut letter, verdict) {
-                Ok(Some(ruling)) => {
+                Ok(Some(mut ruling)) => {
+                    if let MessageRuling::Reject(rejection) = &mut ruling {
+                        judge.correct(intake, &letter, rejection);
+                    }
                     let changes_facts = ruling.changes_facts();
                     ruled.push(letter.with(ruling));
                     if changes_facts {
@@ -177,6 +184,12 @@ impl AddressedMessages {
     pub(super) fn into_inner(self) -> Vec<BatchMessage<MessageRuling>> {
         self.0
     }
+}
+
+/// The content of a picked-up file.
+fn read_claim(room: &Dir, claim: &str) -> Result<Option<Vec<u8>>> {
+    room.sub(layout::CLAIM)?
+        .read(claim, limits::MESSAGE_BYTES_MOST)
 }
 
 /// Decides about the messages of one batch.
@@ -284,6 +297,44 @@ impl<'a> MessageJudge<'a> {
         ids.ruled(letter, &ruling);
         self.retries.ruled(letter, &ruling);
         Ok(Some(ruling))
+    }
+
+    /// Corrects a rejected message, for its explanation. The other room has the file of a message that arrived by a link.
+    fn correct(
+        &self,
+        intake: &mut MailIntake,
+        letter: &BatchMessage<()>,
+        rejection: &mut MessageRejection,
+    ) {
+        let registry = self.config.registry();
+        let is_local = letter.arrival.is_none();
+        let bytes = match (&letter.source, &letter.claim) {
+            (Some(line), _) => Some(line.text.clone()),
+            (None, Some(claim)) if is_local => read_claim(self.config.dir(), claim).ok().flatten(),
+            _ => None,
+        };
+        let sent = match schema::parse(&bytes.unwrap_or_default()) {
+            ParsedFile::Value(value) => value,
+            _ => Value::Null,
+        };
+        let name = registry
+            .agent(&letter.agent)
+            .and_then(|agent| agent.name.as_deref());
+        let check = |value: Value| {
+            let message = schema::check_as(value, &letter.agent, name.as_slice(), Stamp::now())?;
+            let anyone = &mut UnrankedAvailability;
+            resolve::resolve_message(registry, &letter.agent, &message, anyone).map(drop)
+        };
+        let former = registry.former(&letter.agent);
+        let viewer = Viewer::only(&letter.agent, former, self.state.renames.clone());
+        let asker = |reference: &str| {
+            let (dir, state) = (self.config.dir(), Some(self.state));
+            let references = [reference.to_owned()];
+            let found = lookup::find(dir, state, &viewer, &references, intake.searches());
+            let (asked, _) = found.ok()?.pop()?.ok()?;
+            (asked.from != letter.agent).then(|| asked.from.to_string())
+        };
+        schema::keep_example(&mut rejection.problems, &sent, check, asker);
     }
 
     // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content is the same, and

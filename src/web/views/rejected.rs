@@ -153,7 +153,7 @@ pub(super) fn sentence(problem: &Problem) -> Markup {
 /// The file, with buttons that send it, insert the suggestions, or remove it.
 fn form(seq: u64, sender: &str, problems: &[Problem], content: &str) -> Markup {
     // An escape of JSON means the same character, and can be seen.
-    let fixed = corrected(content, problems).map(|text| sanitize::json(&text).into_owned());
+    let fixed = corrected(problems).map(|text| sanitize::json(&text).into_owned());
     html! {
         form method="post" action={ "/rejected/" (seq) } .fixing {
             label {
