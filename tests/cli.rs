@@ -91,7 +91,7 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
         ),
         (Some("usage"), Some(2))
     );
-    assert_eq!(error["error"]["fix"], "did you mean `mailbag send`?");
+    assert_eq!(error["error"]["fix"], "a similar subcommand exists: 'send'");
     let error = world.fails(3, "agent show bob --json");
     let error = parse_json(&error);
     assert_eq!(error["error"]["code"], "not_found");

@@ -1,8 +1,8 @@
 //! The command line: the commands with the options that all of them take, and the pages of help.
 
 use super::context::GlobalArgs;
+use super::mistakes::separate_text;
 use super::verbs::{Command, DAILY, GROUPS};
-use super::words;
 use anstyle::Style;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
@@ -25,8 +25,6 @@ An agent writes a JSON file to its outbox. mailbag validates the file, resolves 
 recipients, and delivers one copy to each inbox: exactly once, also across a crash.
 The daemon is optional: commands that send, read or wait also deliver. An agent
 without this program writes {\"to\": \"bob\", \"body\": \"hello\"} to outbox/alice/x.json.
-
-At a terminal, long output is shown by MAILBAG_PAGER, PAGER or less; cat turns this off.
 
 Exit status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 temporary failure: try again later.";
@@ -53,7 +51,7 @@ impl Cli {
         let command = Cli::command();
         let page = daily_page(&command);
         let mut command = command.help_template(page);
-        let words = words::normalize(words, &command);
+        let words = separate_text(words, &command);
         let matches = command.try_get_matches_from_mut(words)?;
         Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
     }

@@ -13,15 +13,12 @@ mod context;
 mod exit;
 mod mistakes;
 mod show;
-mod spoken;
 mod verbs;
 mod watch;
-mod words;
 
 use crate::base::error::Result;
 use args::Cli;
 pub use args::{command, groups};
-use clap::error::ErrorKind;
 use context::CommandContext;
 pub use exit::Exit;
 use show::output::CommandOutput;
@@ -59,12 +56,12 @@ pub fn main() -> ExitCode {
             let _ = cx.out.flush();
             let e = cx.out.after_work(e);
             let root = args::command();
-            let (command, _) = words::named_command(&words, &root);
+            let (command, _) = mistakes::named_command(&words, &root);
             // A program gets the names of the fields.
             let e = if cx.out.json {
                 e
             } else {
-                spoken::spoken_error(e, command)
+                mistakes::in_words_of(e, command)
             };
             cx.out.error(&e);
             if is_hook {
@@ -79,21 +76,14 @@ pub fn main() -> ExitCode {
 /// Returns true if a client runs these words as a hook.
 fn is_hook(words: &[OsString]) -> bool {
     let root = command();
-    let (_, name) = words::named_command(words, &root);
+    let (_, name) = mistakes::named_command(words, &root);
     name == "mailbag hook" || words.iter().any(|word| word == "--rewake")
 }
 
 /// Shows the help that was asked for, or why the command line is not valid.
 fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
-    // A program needs an error, not the help of a group.
-    let is_help = !json && error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    let answer = if is_help {
-        None
-    } else {
-        mistakes::answer(error, words)
-    };
     let out = CommandOutput::new(json, false);
-    match answer {
+    match mistakes::answer(error, words, json) {
         Some(answer) => out.error(&answer),
         None => {
             if let Err(e) = show::output::usage(error, json)

@@ -83,7 +83,7 @@ fn the_help_command_prints_the_same_as_the_help_option() {
     assert_eq!(world.ok("help send"), world.ok("send --help"));
     assert_eq!(world.ok("help agent add"), world.ok("agent add --help"));
     assert_contains!(world.fails(2, "help sned"), "sned");
-    assert_contains!(world.fails(2, "help digest"), "log digest");
+    assert_contains!(world.fails(2, "help whoami"), "agent show");
 }
 
 #[test]

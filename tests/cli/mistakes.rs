@@ -1,4 +1,4 @@
-//! Typical mistakes on the command line that only the room can answer. `src/cli/mistakes.rs` has the others.
+//! Typical mistakes on the command line that only the room can answer. `src/cli/mistakes.rs` has others.
 
 use crate::world::{Words, World};
 
@@ -34,21 +34,16 @@ fn world() -> World {
 const UNDERSTOOD: &[Mistake] = &[
     ("decide --as bob", "mailbag decide 3"),
     ("reply --as bob", "mailbag reply 2"),
-    ("send --to bob --body '- hi' --as alice", "to bob"),
+    ("send bob '- hi' --as alice", "to bob"),
     ("send bob,carol hi --as alice", "bob and carol"),
     ("send 'bob, carol' hi --as alice", "bob and carol"),
     ("send bob, carol hi --as alice", "bob and carol"),
-    (
-        "send --to bob,carol --message hi --as alice",
-        "bob and carol",
-    ),
     ("send BOB hi --as ALICE", "to bob"),
     ("send @bob hi --as alice", "to bob"),
     (
         "ack 2 --note '- seen it' --as bob",
         "#2 from alice is acknowledged",
     ),
-    ("trace --id 2 --as alice", "bob: "),
 ];
 
 /// Mistakes that are answered with the correct form.

@@ -1,4 +1,4 @@
-//! Output at a terminal: the pager, widths, times and progress. `script` is a real terminal of 80 columns and 24 rows.
+//! Output at a terminal: widths, times and progress. `script` is a real terminal of 80 columns and 24 rows.
 
 use crate::world::{World, lossy};
 use std::process::Command;
@@ -10,7 +10,7 @@ const LONG: &str = "a-very-long-name-of-an-agent-that-was-chosen-with-little-car
 #[track_caller]
 fn shown(world: &World, words: &[&str], with: impl FnOnce(&mut Command)) -> String {
     let output = world.at_terminal_with(words, "", |command| {
-        command.env("TERM", "xterm").env("MAILBAG_PAGER", "cat");
+        command.env("TERM", "xterm");
         with(command);
     });
     let text = lossy(&output.stdout).replace('\r', "");
@@ -80,63 +80,6 @@ const LISTS: &[&[&str]] = &[
     &["thread", "2"],
     &["read", "--all", "--as", "alice"],
 ];
-
-#[test]
-fn long_output_at_a_terminal_goes_through_the_pager() {
-    let world = full();
-    let pager = |command: &mut Command| {
-        command.env("MAILBAG_PAGER", "sed s/^/paged:/");
-    };
-    for words in LISTS
-        .iter()
-        .filter(|words| !["thread", "read"].contains(&words[0]))
-    {
-        let text = shown(&world, words, pager);
-        assert!(
-            text.lines().all(|line| line.starts_with("paged:")),
-            "{words:?}: {text}"
-        );
-        assert!(
-            !shown(&world, words, |_| {}).contains("paged:"),
-            "{words:?}"
-        );
-        assert!(
-            !world
-                .run_env(words, "MAILBAG_PAGER", "sed s/^/paged:/")
-                .out
-                .contains("paged:"),
-            "{words:?} in a pipe"
-        );
-    }
-    let other = shown(&world, &["list"], |command| {
-        command
-            .env_remove("MAILBAG_PAGER")
-            .env("PAGER", "sed s/^/other:/");
-    });
-    assert!(other.starts_with("other:"), "{other}");
-    for words in [
-        &["list", "--last", "3"][..],
-        &["list", "--follow", "--idle", "10ms", "--as", "alice"],
-    ] {
-        assert!(!shown(&world, words, pager).contains("paged:"), "{words:?}");
-    }
-}
-
-#[test]
-fn read_marks_messages_as_read_after_the_pager_has_ended() {
-    let world = full();
-    let text = shown(&world, &["read", "--all", "--as", "alice"], |command| {
-        command.env(
-            "MAILBAG_PAGER",
-            "cat >/dev/null; ls .mailbag/inbox/alice/*.json | wc -l",
-        );
-    });
-    assert!(
-        text.trim().parse::<usize>().expect("a number") > 20,
-        "{text}"
-    );
-    assert!(world.inbox("alice").is_empty());
-}
 
 #[test]
 fn every_table_fits_eighty_columns() {

@@ -4,7 +4,6 @@ mod fit;
 pub(super) mod frame;
 pub(super) mod newest;
 pub(super) mod output;
-mod pager;
 pub(super) mod progress;
 pub(super) mod row;
 pub(super) mod table;

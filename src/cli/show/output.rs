@@ -4,7 +4,6 @@
 //! A closed pipe is not an error.
 
 use super::fit::{INDENT, cut, folded, local, source};
-use super::pager::StandardOutput;
 use super::progress::ProgressLine;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorCode, ErrorContext, ErrorReport, Result};
@@ -16,7 +15,7 @@ use chrono::Local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io::{IsTerminal, Stdout, Write};
+use std::io::{BufWriter, IsTerminal, Stdout, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// The style of plain text.
@@ -43,7 +42,7 @@ const STDOUT: &str = "standard output";
 
 /// Standard output and standard error.
 pub(crate) struct CommandOutput {
-    sink: StandardOutput,
+    sink: BufWriter<Stdout>,
     colour: bool,
     terminal: bool,
     /// True if data is printed as JSON.
@@ -63,7 +62,7 @@ impl CommandOutput {
         let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         let terminal = stdout.is_terminal();
         CommandOutput {
-            sink: StandardOutput::new(),
+            sink: BufWriter::with_capacity(1 << 16, std::io::stdout()),
             colour,
             terminal,
             json,
@@ -121,13 +120,6 @@ impl CommandOutput {
                 fix: "do not repeat the command".into(),
             },
             _ => error,
-        }
-    }
-
-    /// Shows output that is longer than the terminal in the person's pager.
-    pub(crate) fn page(&mut self) {
-        if self.terminal {
-            self.sink.hold();
         }
     }
 
@@ -310,10 +302,10 @@ impl CommandOutput {
             captured.extend_from_slice(bytes);
             return Ok(());
         }
-        self.sink.write(bytes).doing("write to", STDOUT)
+        self.sink.write_all(bytes).doing("write to", STDOUT)
     }
 
-    /// Writes out the buffer, and waits for the end of the pager. Only a flush shows whether writing works.
+    /// Writes out the buffer. Only a flush shows whether writing works.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.sink.flush().doing("write to", STDOUT)
     }
@@ -345,7 +337,7 @@ impl CommandOutput {
 
     /// The progress of a long command, for a terminal. JSON on the same terminal must not be mixed with it.
     pub(crate) fn progress(&self) -> ProgressLine {
-        let is_free = self.sink.is_direct() && !(self.json && self.terminal);
+        let is_free = !(self.json && self.terminal);
         ProgressLine::new(!self.quiet && is_free && std::io::stderr().is_terminal())
     }
 
@@ -480,6 +472,9 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Result<()> {
             problems: Vec::new(),
         };
         ErrorOutput::new(Exit::Usage, report).print();
+    } else if error.kind().as_str().is_some() {
+        let text = error.render().to_string();
+        let _ = write!(anstream::stderr(), "{}", sanitize::block(&text));
     } else {
         error.print().doing("write to", STDOUT)?;
         std::io::stdout().flush().doing("write to", STDOUT)?;

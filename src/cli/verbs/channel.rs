@@ -96,7 +96,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         ChannelCommand::Show { channel, newest } => {
             let mut conversation = channel::find(&room, &channel)?;
             let closed = ClosedMessages::read(&room.dir);
-            cx.out.page();
             let Some(sought) = newest.sought(&cx.out) else {
                 return conversation.each_new(&mut |line| show(line, &closed, &mut cx.out));
             };

@@ -83,7 +83,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         cx.refresh(&room, Freshness::Complete);
         list = claims::list(&room, mine.as_deref())?;
     }
-    cx.out.page();
     cx.out
         .show(&ClaimsOutput::All(&list), |out| show(&list, out))?;
     Ok(Exit::Ok)

@@ -4,6 +4,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::text::joined;
 use crate::cli::completing;
 use crate::cli::context::CommandContext;
+use clap_complete::env::Shells;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -11,9 +12,8 @@ Examples:
   mailbag generate completions zsh > ~/.zfunc/_mailbag
   mailbag generate completions fish > ~/.config/fish/completions/mailbag.fish
 
-The shell runs mailbag while you type, so that it can offer the current agents,
-roles, topics and channels of the room, and messages and open items with their
-subjects. Bash shows the subjects when it lists the candidates (Tab twice).";
+The shell runs mailbag while you type, so that it can offer the agents of the
+room and the numbers of messages.";
 
 /// Print shell completions
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let name = args.shell.to_string();
-    let shells = completing::SHELLS;
+    let shells = Shells::builtins();
     let shell = shells.completer(&name).ok_or_else(|| {
         Error::not_found(
             format!("no completions for {name}"),

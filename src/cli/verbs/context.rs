@@ -29,6 +29,5 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let agent = args.identity.mailbox(cx, &room)?;
     release_lapsed(&room);
     let fitted = fit(context(&room, &agent)?);
-    cx.out.page();
     cx.out.show(&fitted, |out| out.line(&fitted.text))
 }

@@ -32,7 +32,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let digest = digest::digest(&room, time::past(&args.since)?)?;
-    cx.out.page();
     cx.out.show(&digest, |out| show(&digest, out))
 }
 

@@ -45,9 +45,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let filter = EventFilter::new(args.since.as_deref(), args.kind)?;
     let events = LogEventReader::of(&room, filter)?;
-    if !args.follow {
-        cx.out.page();
-    }
+    if !args.follow {}
     let mut is_empty = true;
     args.newest.show(events.each()?, &mut cx.out, |out, all| {
         for event in all {

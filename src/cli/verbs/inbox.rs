@@ -58,7 +58,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         _ if unread == 0 => format!("{agent} has {}", inbox::nothing_unread(&room, &agent)?),
         _ => String::new(),
     };
-    cx.out.page();
     if cx.out.is_terminal() {
         cx.out
             .list("messages", mails.into_iter().map(Ok), &none, |out, mail| {

@@ -114,7 +114,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     }
     let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
-    cx.out.page();
     let messages = list::list(&room, filter, args.newest.sought(&cx.out))?;
     args.newest.show(messages, &mut cx.out, |out, messages| {
         out.list("messages", messages, "no matching messages", |out, past| {

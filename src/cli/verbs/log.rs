@@ -142,7 +142,6 @@ fn show_records(
     newest: &NewestArgs,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
-    cx.out.page();
     let entries = records::entries(room, filter, newest.sought(&cx.out))?;
     newest.show(entries, &mut cx.out, |out, entries| {
         for entry in entries {

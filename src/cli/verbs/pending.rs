@@ -58,7 +58,6 @@ pub(super) fn list_settled_by(
 }
 
 fn show(list: &PendingList, nothing: String, out: &mut CommandOutput) -> Result<()> {
-    out.page();
     let older = list.older_sentence();
     if list.items.is_empty() && older.is_none() {
         return out.done(nothing);

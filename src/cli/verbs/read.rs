@@ -67,7 +67,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         most if args.all && most > 0 => limit_text(&mut found.mails, most),
         _ => 0,
     };
-    cx.out.page();
     let none = if found.mails.is_empty() {
         format!("{agent} has {}", inbox::nothing_unread(&room, &agent)?)
     } else {

@@ -156,7 +156,6 @@ const NONE: &str = "no rejected files";
 fn list(which: RejectedSelection, rows: &NewestArgs, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let all = rejected::list(&room, &which)?;
-    cx.out.page();
     let newest = all.last().map(|newest| newest.seq);
     rows.show(all.into_iter().map(Ok), &mut cx.out, |out, all| {
         let all: Result<Vec<ListedRejection>> = all.collect();
@@ -190,7 +189,6 @@ fn row(one: &ListedRejection, out: &CommandOutput) -> Vec<String> {
 
 fn show(name: &str, cx: &mut CommandContext) -> Result<Exit> {
     let shown = rejected::show(&cx.fresh_room(Freshness::Complete)?, name)?;
-    cx.out.page();
     cx.out.show(&shown, |out| print(&shown, out))?;
     Ok(Exit::Ok)
 }

@@ -75,7 +75,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             find::values(block)
         })),
     };
-    cx.out.page();
     args.newest.show(hits, &mut cx.out, |out, hits| {
         out.list("messages", hits, "no matching messages", |out, hit| {
             show(&hit, out)

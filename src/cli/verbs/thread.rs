@@ -50,7 +50,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         args.newest.sought(&cx.out),
     )?;
     let is_cut = args.newest.cut(&mut messages, &cx.out);
-    cx.out.page();
     let mut is_first = true;
     cx.out.list(
         "messages",

@@ -37,7 +37,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         .looker(cx, &room)?
         .filter(|asker| asker != id::HUMAN);
     let trace = trace::trace(&room, asker.as_deref(), &args.id)?;
-    cx.out.page();
     cx.out.show(&trace, |out| show(&trace, out))
 }
 

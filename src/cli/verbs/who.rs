@@ -68,7 +68,6 @@ pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<()> {
         .map(|agent| row(agent, now))
         .chain(remote)
         .collect();
-    cx.out.page();
     cx.out.show(&all, |out| table::print(out, &rows))
 }
 
