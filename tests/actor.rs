@@ -251,10 +251,6 @@ const ACTIONS: [(&[&str], &str); 23] = [
         "only a person can",
     ),
     (&["trust", "--yes"], "only a person can change consent"),
-    (
-        &["trust", "--decision-key"],
-        "only a person can pin the decision key",
-    ),
     (&["trust", "--revoke"], "only a person can change consent"),
     (
         &["link", "add", "po", "host:/srv/po", "--carrier", "ssh"],

@@ -7,20 +7,18 @@ use super::send::{self, MessageDraft};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
-use crate::base::limits;
 use crate::base::text::{listed, quoted, shell_path};
 use crate::log::state;
 use crate::log::state::approvals::OpenApproval;
 use crate::message::decision::{self, ApprovalChange};
 use crate::message::record::Record;
 use crate::message::status::CopyStatus;
-use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
+use crate::message::{APPROVAL, DECISION, Message, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
-use crate::room::signature::{self, DecisionKey, SignedText};
-use serde::Serialize;
+use crate::room::signature::{self, DecisionKey};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -217,12 +215,12 @@ fn option_of<'a>(approval: &str, options: &'a [String], word: &str) -> Result<&'
 struct DecisionSigner {
     key: DecisionKey,
     place: String,
-    /// The public key, if this call pinned it.
+    /// The public key, if this decision pins it.
     pinned: Option<String>,
 }
 
 impl DecisionSigner {
-    /// Checks that a person decides, and pins the key if the room has no pinned key.
+    /// Checks that a person decides, and makes the key if the room has no pinned key.
     fn new(room: &Room, who: &AgentIdentity, approval: &str) -> Result<DecisionSigner> {
         if !who.in_registry(&room.registry()?)?.is_human() {
             return Err(Error::usage(
@@ -238,7 +236,6 @@ impl DecisionSigner {
             .cloned()
         else {
             let key = DecisionKey::make()?;
-            pin(room, who, &key, &place)?;
             return Ok(DecisionSigner {
                 pinned: Some(key.public()),
                 key,
@@ -257,7 +254,10 @@ impl DecisionSigner {
                     signature::short(&pin.key),
                     signature::path()?.display()
                 ),
-                "restore that file; if the key is lost, run `mailbag trust --decision-key` and decide again",
+                format!(
+                    "restore that file; if it is lost, run `mailbag init --adopt {}` and decide again",
+                    shell_path(room.dir.path())
+                ),
             )),
         }
     }
@@ -269,7 +269,7 @@ impl DecisionSigner {
             digest,
             ..
         } = open;
-        self.key.sign(SignedText::Decision {
+        self.key.sign(signature::SignedDecision {
             place: &self.place,
             approval,
             seq: *seq,
@@ -291,67 +291,12 @@ fn signing_place(room: &Room) -> Result<String> {
     })
 }
 
-fn pin(room: &Room, who: &AgentIdentity, key: &DecisionKey, place: &str) -> Result<()> {
-    let public = key.public();
-    let signature = key.sign(SignedText::Pin {
-        place,
-        key: &public,
-    });
-    let fields = Map::from_iter([
-        ("key".to_owned(), public.into()),
-        ("signature".to_owned(), signature.into()),
-    ]);
-    let draft = MessageDraft {
-        kind: Some(PIN.into()),
-        fields,
-        ..MessageDraft::default()
-    };
-    write(room, who, draft, Vec::new(), None)?.recorded(limits::WRITER_WAIT)
-}
-
-/// The decision key that is pinned in a room, and this user's own key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DecisionKeys {
-    /// The pinned public key. `None` if no key is pinned.
-    pub pinned: Option<String>,
-    /// The public half of the key in this user's home directory.
-    pub own_key: String,
-}
-
-/// The keys of a room, for [`pin_own_key`]. Makes this user's key if there is none. Only a person may call it.
-pub fn pinned_keys(room: &Room) -> Result<DecisionKeys> {
-    require_person("pin the decision key")?;
-    let place = signing_place(room)?;
-    let pinned = state::committed(&room.dir)?
-        .approvals
-        .pin(Some(&place))
-        .map(|pin| pin.key.clone());
-    Ok(DecisionKeys {
-        pinned,
-        own_key: DecisionKey::make()?.public(),
-    })
-}
-
-/// Pins this user's own key as the human's, in place of another one if there is one. Agents are notified of a replacement.
-pub fn pin_own_key(room: &Room) -> Result<()> {
-    require_person("pin the decision key")?;
-    let who = AgentIdentity::person();
-    pin(room, &who, &DecisionKey::make()?, &signing_place(room)?)
-}
-
 impl SentApprovalMessage {
     /// Delivers the message, and waits for the outcome.
     fn decided(mut self, within: Duration) -> Result<ApprovalOutcome> {
         let room = self.room.clone();
         let found = follow::follow(&room, within, &mut || self.look());
         self.message.decided(found, STILL_OPEN)
-    }
-
-    /// Delivers the message, and waits until it is accepted.
-    fn recorded(mut self, within: Duration) -> Result<()> {
-        let room = self.room.clone();
-        let found = follow::follow(&room, within, &mut || self.message.read_own());
-        self.message.decided(found, STILL_OPEN).map(drop)
     }
 
     /// The agent that sent the message.
@@ -399,7 +344,7 @@ impl SentApprovalMessage {
         let own = DecisionKey::of_person(&self.room).ok().flatten();
         let is_own = own.is_some_and(|own| own.public() == pin.key);
         let (approval, digest) = (&self.approval, &hex(&message.digest()));
-        let signed = SignedText::Decision {
+        let signed = signature::SignedDecision {
             place: &place,
             approval,
             seq,

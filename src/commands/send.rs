@@ -12,7 +12,7 @@ use crate::log::lookup::{self, LoggedMessage};
 use crate::log::{self, LogPosition};
 use crate::message::address::{Address, quoted};
 use crate::message::reference::Reference;
-use crate::message::{DECISION, LINK, Message, PIN, id};
+use crate::message::{DECISION, LINK, Message, id};
 use crate::query::identity::{self, AgentIdentity};
 use crate::query::reach::AnnouncementTime;
 use crate::query::time;
@@ -322,7 +322,6 @@ fn check_person(message: &Message) -> Result<()> {
     }
     match message.kind() {
         DECISION => require_person(DECIDE),
-        PIN => require_person("pin the decision key"),
         LINK => require_person("change or test links"),
         "release" if message.text("of").is_some() => {
             require_person("release the claims of others as human")

@@ -176,14 +176,16 @@ fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
         .committed
         .as_ref()
         .and_then(|state| state.approvals.pin(place.as_deref()));
-    let replace = "mailbag trust --decision-key".to_owned();
+    let replace = format!(
+        "restore that file; if it is lost: mailbag init --adopt {}",
+        quoted(examined.room.dir.path().display().to_string())
+    );
     let missing = match (DecisionKey::own(), pin) {
         (Err(e), _) => Some(format!("the decision key cannot be read: {e}")),
         (Ok(own), Some(pin)) if own.as_ref().is_none_or(|own| own.public() != pin.key) => {
             let pinned = signature::short(&pin.key);
             Some(format!(
-                "the decision key {pinned} that is pinned in this room (#{}) is not in {shown}",
-                pin.seq
+                "the decision key {pinned} that is pinned in this room is not in {shown}"
             ))
         }
         _ => None,
@@ -194,10 +196,7 @@ fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     if signature::is_readable_by_others().unwrap_or_default() {
         let what =
             format!("other users can read the key {shown}, and sign decisions of the person");
-        let fix = format!(
-            "rm {}, and then mailbag trust --decision-key",
-            quoted(shown.to_string())
-        );
+        let fix = format!("chmod 600 {}", quoted(shown.to_string()));
         findings.push(Finding::problem("key_readable", what, fix));
     }
 }

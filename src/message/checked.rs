@@ -3,9 +3,7 @@
 use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
 use crate::message::priority::Priority;
-use crate::message::types::{
-    APPROVAL, CLAIM_TYPES, DECISION, PIN, QUESTION, ROUTER_TYPES, is_acted_on,
-};
+use crate::message::types::{APPROVAL, CLAIM_TYPES, DECISION, QUESTION, ROUTER_TYPES, is_acted_on};
 use serde_json::{Map, Value};
 
 /// Every field of the protocol. A sender can add fields of its own.
@@ -42,7 +40,6 @@ pub const FIELDS: &[&str] = &[
     "digest",
     "signature",
     "link",
-    "key",
 ];
 /// Fields that the router adds to delivered copies. A sender may not set them.
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
@@ -156,9 +153,9 @@ impl Message {
         CLAIM_TYPES.contains(&self.kind()) || is_offer(&self.fields)
     }
 
-    /// Returns true if it asks for a decision, decides an approval, or pins the decision key.
+    /// Returns true if it asks for a decision or decides an approval.
     pub fn is_about_approvals(&self) -> bool {
-        [APPROVAL, PIN].contains(&self.kind()) || is_decision(&self.fields)
+        self.kind() == APPROVAL || is_decision(&self.fields)
     }
 
     /// The subjects in `claims`, as the sender wrote them.

@@ -25,6 +25,9 @@ pub enum ApprovalChange {
         /// The question, in one line, so that the record alone shows the decision.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         title: String,
+        /// The decision key that it pins in the room, if it is the first signed decision.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pin: Option<PinnedKey>,
     },
     /// The deadline of this approval passed, and closed it.
     Expire {
@@ -72,16 +75,6 @@ pub enum ApprovalChange {
         /// The thread.
         thread: String,
     },
-    /// The person pins the public half of the decision key in this room.
-    Pin {
-        /// The public key, in hexadecimal.
-        key: String,
-        /// The room, as signatures name it.
-        place: String,
-        /// Returns true if it replaces another key that did not sign it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unsigned: bool,
-    },
     /// The supervisor is asked to decide on the proposals of this thread.
     Dispute {
         /// The thread.
@@ -94,6 +87,15 @@ pub enum ApprovalChange {
         )]
         due: Option<i64>,
     },
+}
+
+/// The decision key of the person that is pinned in the room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedKey {
+    /// The public key, in hexadecimal.
+    pub key: String,
+    /// The room, as signatures name it. A copy of the room needs its own pin.
+    pub place: String,
 }
 
 /// The terms of an approval.

@@ -14,12 +14,11 @@ use std::sync::LazyLock;
 pub const CHARTER: &str = "charter";
 
 /// The kinds of the changes that are events.
-const CHANGE_KINDS: [&str; 18] = [
+const CHANGE_KINDS: [&str; 17] = [
     "approval.asked",
     "approval.decided",
     "approval.escalated",
     "approval.expired",
-    "approval.pinned",
     "approval.withdrawn",
     "charter.changed",
     "claim.accepted",
@@ -215,10 +214,7 @@ impl Envelope {
     /// approvals only their outcome.
     pub fn is_for_worklog(&self) -> bool {
         let is_change = self.kind.starts_with("claim.")
-            || matches!(
-                self.kind.as_str(),
-                "approval.asked" | "approval.pinned" | "approval.withdrawn"
-            );
+            || matches!(self.kind.as_str(), "approval.asked" | "approval.withdrawn");
         !is_change || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
     }
 }
@@ -279,6 +275,7 @@ fn approval_event(step: &ApprovalChange, kind: String) -> (String, Map<String, V
             approval,
             option,
             title,
+            ..
         } => (
             "decided",
             json!({"approval": approval, "option": option, "title": title}),
@@ -289,9 +286,6 @@ fn approval_event(step: &ApprovalChange, kind: String) -> (String, Map<String, V
         ApprovalChange::Withdraw { approvals } => ("withdrawn", json!({"approvals": approvals})),
         ApprovalChange::Escalate { approval, to, .. } => {
             ("escalated", json!({"approval": approval, "to": to}))
-        }
-        ApprovalChange::Pin { key, unsigned, .. } => {
-            ("pinned", json!({"key": key, "unsigned": unsigned}))
         }
         ApprovalChange::Propose { thread, .. } => return of_thread("proposal.created", thread),
         ApprovalChange::Object { thread, .. } => return of_thread("objection.raised", thread),

@@ -41,7 +41,7 @@ pub use checked::{
 };
 pub use priority::Priority;
 pub use types::{
-    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION,
-    REPORTS, ROUTER_TYPES, TYPES, TypeSenders, goes_to_all, is_acted_on, is_announced,
+    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, QUESTION, REPORTS,
+    ROUTER_TYPES, TYPES, TypeSenders, goes_to_all, is_acted_on, is_announced,
     may_go_to_channel_alone, senders_of_type,
 };

@@ -40,7 +40,6 @@ pub const TYPES: &[&str] = &[
     "subscribe",
     "unsubscribe",
     "link",
-    PIN,
     "claim",
     "release",
     "accept",
@@ -63,11 +62,9 @@ pub const REPORTS: [&str; 5] = [
     "agent_complete",
 ];
 /// Types that the router acts on.
-pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];
+pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK];
 /// The message type that changes a link to another room.
 pub const LINK: &str = "link";
-/// The message type that pins the person's decision key in the room.
-pub const PIN: &str = "pin";
 /// The type of a message that asks for a decision.
 pub const APPROVAL: &str = "approval";
 /// The type of a message that asks.
@@ -113,7 +110,7 @@ pub enum TypeSenders {
 
 /// The senders that may use this type. This one table holds for every way into a room.
 pub fn senders_of_type(kind: &str) -> TypeSenders {
-    if [LINK, PIN].contains(&kind) {
+    if kind == LINK {
         TypeSenders::Human
     } else if OF_ONE_ROOM.contains(&kind) || is_acted_on(kind) || is_session_event(kind) {
         TypeSenders::OneRoom

@@ -1,7 +1,7 @@
 //! The decision key of the person: an Ed25519 key pair.
 //!
 //! The private half is in the person's home directory, outside of all rooms and repositories, so that a program that can
-//! only write into the room cannot sign. The public half is pinned in the room by a record of the log.
+//! only write into the room cannot sign. The first signed decision pins the public half in the room.
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -16,29 +16,19 @@ use std::path::PathBuf;
 /// The length of the key that signs decisions.
 const KEY: usize = 32;
 
-/// A text that the decision key signs.
+/// A decision on an approval, as the decision key signs it.
 #[derive(Debug, Clone, Copy)]
-pub enum SignedText<'a> {
-    /// The pin of a public key in a room.
-    Pin {
-        /// The room, from [`place`].
-        place: &'a str,
-        /// The public key.
-        key: &'a str,
-    },
-    /// A decision on an approval.
-    Decision {
-        /// The room, from [`place`].
-        place: &'a str,
-        /// The approval, as `<sender>/<id>`.
-        approval: &'a str,
-        /// The record of the approval.
-        seq: u64,
-        /// The digest of the text that was displayed.
-        digest: &'a str,
-        /// The chosen option.
-        option: &'a str,
-    },
+pub struct SignedDecision<'a> {
+    /// The room, from [`place`].
+    pub place: &'a str,
+    /// The approval, as `<sender>/<id>`.
+    pub approval: &'a str,
+    /// The record of the approval.
+    pub seq: u64,
+    /// The digest of the text that was displayed.
+    pub digest: &'a str,
+    /// The chosen option.
+    pub option: &'a str,
 }
 
 /// The key pair of a person.
@@ -86,13 +76,13 @@ impl DecisionKey {
         HEXLOWER.encode(self.0.public_key().as_ref())
     }
 
-    /// Signs a text.
-    pub fn sign(&self, text: SignedText<'_>) -> String {
-        HEXLOWER.encode(self.0.sign(&text.bytes()).as_ref())
+    /// Signs a decision.
+    pub fn sign(&self, decision: SignedDecision<'_>) -> String {
+        HEXLOWER.encode(self.0.sign(&decision.bytes()).as_ref())
     }
 }
 
-impl SignedText<'_> {
+impl SignedDecision<'_> {
     /// Returns true if the signature is from the private half of this public key.
     pub fn is_signed_by(self, key: &str, signature: &str) -> bool {
         let [Ok(key), Ok(signature)] =
@@ -107,24 +97,18 @@ impl SignedText<'_> {
 
     // The length before each part keeps two texts from having the same bytes.
     fn bytes(self) -> Vec<u8> {
-        let number;
-        let parts = match self {
-            SignedText::Pin { place, key } => vec!["mailbag pin", place, key],
-            SignedText::Decision {
-                place,
-                approval,
-                seq,
-                digest,
-                option,
-            } => {
-                number = seq.to_string();
-                vec!["mailbag decision", place, approval, &number, digest, option]
-            }
-        };
-        parts
-            .iter()
-            .flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat())
-            .collect()
+        let seq = self.seq.to_string();
+        [
+            "mailbag decision",
+            self.place,
+            self.approval,
+            &seq,
+            self.digest,
+            self.option,
+        ]
+        .iter()
+        .flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat())
+        .collect()
     }
 }
 
@@ -208,6 +192,6 @@ fn broken(user: u32, what: &str) -> Error {
             .map(|directory| layout::key_file(&directory))
             .unwrap_or_default(),
         what.to_owned(),
-        "move it away; `mailbag trust --decision-key` makes a new one",
+        "restore it; if it is lost, move it away and run `mailbag init --adopt` in each room that needs signatures",
     )
 }

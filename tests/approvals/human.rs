@@ -4,7 +4,7 @@
 use super::{approval, codes, decision, outcomes, pass, say, steps};
 use crate::files;
 use crate::world::{World, lossy, parse_json};
-use ring::signature::{Ed25519KeyPair, KeyPair};
+use ring::signature::Ed25519KeyPair;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Output;
@@ -41,20 +41,11 @@ impl ForgedKey {
         ForgedKey(Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a key"))
     }
 
-    fn public(&self) -> String {
-        hex(self.0.public_key().as_ref())
-    }
-
     fn sign(&self, parts: &[&str]) -> String {
         let framed = parts
             .iter()
             .flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat());
         hex(self.0.sign(&framed.collect::<Vec<u8>>()).as_ref())
-    }
-
-    fn pin(&self, world: &World) -> Value {
-        let key = self.public();
-        json!({"type": "pin", "key": key, "signature": self.sign(&["mailbag pin", &room_id(world), &key])})
     }
 
     fn decision(&self, world: &World, id: &str) -> Value {
@@ -103,13 +94,13 @@ fn run_with_home(world: &World, home: &Path) {
     world.run_with("run --once", set).ok();
 }
 
-/// The pins in the log, as whether they replaced another key.
-fn pins(world: &World) -> Vec<bool> {
+/// The number of pins in the log.
+fn pins(world: &World) -> usize {
     let log = world.ok("log --json");
     let records = log.lines().map(parse_json);
-    let pins = records.filter_map(|record| record["decision"]["pin"].as_object().cloned());
-    pins.map(|pin| pin.get("unsigned") == Some(&json!(true)))
-        .collect()
+    records
+        .filter(|record| record["decision"]["decide"]["pin"].is_object())
+        .count()
 }
 
 #[test]
@@ -194,29 +185,41 @@ fn no_session_becomes_the_human() {
 }
 
 #[test]
-fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_to_pin() {
-    // P134, P249
+fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_to_decide() {
+    // P134
     let world = asked();
     let forged = ForgedKey::new();
     world.mail("human", "forged.json", decision("alice/d", "yes"));
     world.route("human", "signed.json", forged.decision(&world, "d"));
     assert_eq!(
         (codes(&world, "human"), steps(&world)),
-        (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()])
+        (vec!["not_signed".to_owned()], vec!["ask".to_owned()])
+    );
+    assert_contains!(
+        world.ok("status"),
+        "cannot read the decision key of the person"
     );
     assert_contains!(
         world.ok("read --all --as human"),
-        "run `mailbag decide alice/d yes` in a terminal: it pins the key"
+        "run `mailbag decide alice/d yes` in a terminal"
     );
     let command = ["decide", "--as", "human", "d", "yes"];
     let unknown = world.run_env(&command, "MAILBAG_TEST_ANCESTRY", "unknown");
     assert_contains!(unknown.fails(2), "only a person can decide as human");
     assert_eq!(outcomes(&world, "alice"), []);
+    // The forged decision is rejected when a router can read the key.
+    decides(&world, "d", "no");
+    world.pass();
+    assert_eq!((codes(&world, "human").len(), pins(&world)), (2, 1));
+    assert_eq!(
+        outcomes(&world, "alice"),
+        [("no".to_owned(), "human".to_owned())]
+    );
 }
 
 #[test]
 fn the_person_at_a_terminal_pins_the_key_with_the_first_decision() {
-    // P134, P249
+    // P134
     let world = asked();
     assert_contains!(
         decides(&world, "d", "yes"),
@@ -232,12 +235,12 @@ fn the_person_at_a_terminal_pins_the_key_with_the_first_decision() {
     assert_eq!(mode & 0o777, 0o600);
     ask(&world, "e");
     assert!(!decides(&world, "e", "no").contains("pinned"));
-    assert_eq!((pins(&world), steps(&world).len()), (vec![false], 5));
+    assert_eq!((pins(&world), steps(&world).len()), (1, 4));
 }
 
 #[test]
 fn a_key_of_another_home_decides_nothing_in_any_router() {
-    // P134, P249
+    // P134
     for is_pinned in [false, true] {
         let world = asked();
         if is_pinned {
@@ -266,20 +269,12 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
                 world.pass();
             },
         ] {
-            world.mail("human", "pin.json", forged.pin(&world));
             world.mail("human", "signed.json", forged.decision(&world, "d"));
             pass(&world, home.path());
         }
         let rejected = codes(&world, "human");
-        assert_eq!(
-            rejected
-                .iter()
-                .filter(|code| *code == "not_own_key")
-                .count(),
-            2,
-            "{rejected:?}"
-        );
-        assert_eq!((rejected.len(), pins(&world)), (4, before), "{rejected:?}");
+        assert_eq!(rejected, ["not_signed"; 2]);
+        assert_eq!(pins(&world), before);
         assert_eq!(
             steps(&world).iter().filter(|step| *step == "ask").count(),
             1 + usize::from(is_pinned)
@@ -289,45 +284,24 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
 }
 
 #[test]
-fn nobody_else_pins_and_a_wrong_signature_pins_nothing() {
-    // P249
-    let world = asked();
-    let forged = ForgedKey::new();
-    world.mail("alice", "pin.json", forged.pin(&world));
-    let mut unsigned = forged.pin(&world);
-    unsigned["signature"] = json!("ab".repeat(64));
-    world.mail("human", "unsigned.json", &unsigned);
-    let mut other = forged.pin(&world);
-    other["signature"] = json!(forged.sign(&["mailbag pin", "another room", &forged.public()]));
-    world.route("human", "other.json", &other);
-    assert_eq!(
-        (codes(&world, "alice"), codes(&world, "human")),
-        (
-            vec!["not_yours".to_owned()],
-            vec!["not_signed".to_owned(); 2],
-        )
-    );
-    assert_eq!(steps(&world), ["ask"]);
-}
-
-#[test]
-fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one_does() {
-    // P249
+fn a_router_that_cannot_read_the_key_of_the_person_decides_nothing_and_the_next_one_does() {
+    // P134
     let world = asked();
     let place = world.decision_key();
     files::make_dir(place.parent().expect("a directory"));
-    let forged = ForgedKey::new();
-    world.route("human", "pin.json", forged.pin(&world));
+    // This time the key is the person's.
+    let own = ForgedKey::new();
+    world.route("human", "signed.json", own.decision(&world, "d"));
     assert_contains!(
         world.ok("status"),
         "cannot read the decision key of the person"
     );
-    assert_eq!(pins(&world), Vec::<bool>::new());
+    assert_eq!(pins(&world), 0);
     files::write(&place, "07".repeat(32) + "\n");
     std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600))
         .expect("permissions");
     world.pass();
-    assert_eq!(pins(&world), [false]);
+    assert_eq!((pins(&world), outcomes(&world, "alice").len()), (1, 1));
 }
 
 #[test]
@@ -365,15 +339,15 @@ fn a_signature_counts_for_one_approval_one_text_and_one_option() {
 }
 
 #[test]
-fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
-    // P249
+fn a_lost_key_is_named_and_an_adopted_room_takes_a_new_one() {
+    // P134
     let world = asked();
     decides(&world, "d", "yes");
     ask(&world, "e");
     files::remove_file(world.decision_key());
     let lost = world.at_terminal(&["decide", "e", "yes"], "y\n");
     assert!(
-        !lost.status.success() && said(&lost).contains("run `mailbag trust --decision-key`"),
+        !lost.status.success() && said(&lost).contains("run `mailbag init --adopt "),
         "{}",
         said(&lost)
     );
@@ -382,43 +356,17 @@ fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
         "a decision with a lost key makes no key"
     );
     assert_contains!(world.run("doctor").out, "that is pinned in this room");
-    let refused = world.at_terminal(&["trust", "--decision-key"], "n\n");
-    assert!(
-        !refused.status.success() && pins(&world) == [false],
-        "{}",
-        said(&refused)
-    );
-    let replaced = world.at_terminal(&["trust", "--decision-key"], "y\n");
-    assert!(
-        replaced.status.success() && said(&replaced).contains("All agents are notified"),
-        "{}",
-        said(&replaced)
-    );
-    assert_eq!(pins(&world), [false, true]);
-    let mail = world.inbox("alice");
-    let alert = mail
-        .iter()
-        .find(|mail| mail["type"] == "alert")
-        .expect("alice is notified");
-    assert_fields!(alert, from: "mailbag", subject: "the decision key was replaced");
+    world.ok("init --adopt");
     decides(&world, "e", "yes");
-    assert_eq!(outcomes(&world, "alice").len(), 2);
+    assert_eq!((pins(&world), outcomes(&world, "alice").len()), (2, 2));
 }
 
 #[test]
-fn only_a_person_replaces_the_key() {
-    // P249
+fn only_a_person_decides_a_signed_approval() {
+    // P134
     let world = asked();
     decides(&world, "d", "yes");
     for caller in ["agent", "unknown"] {
-        let output = world.at_terminal_with(&["trust", "--decision-key"], "y\n", |command| {
-            command.env("MAILBAG_TEST_ANCESTRY", caller);
-        });
-        assert!(
-            !output.status.success() && said(&output).contains("only a person can"),
-            "{caller}: {}",
-            said(&output)
-        );
         ask(&world, caller);
         let output = world.at_terminal_with(
             &["decide", caller, "yes", "--as", "human"],
@@ -433,15 +381,12 @@ fn only_a_person_replaces_the_key() {
             said(&output)
         );
     }
-    assert_eq!(
-        (pins(&world), outcomes(&world, "alice").len()),
-        (vec![false], 1)
-    );
+    assert_eq!((pins(&world), outcomes(&world, "alice").len()), (1, 1));
 }
 
 #[test]
 fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
-    // P249
+    // P134
     let world = asked();
     ask(&world, "e");
     decides(&world, "e", "yes");
@@ -472,13 +417,13 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
         copy.route("human", &format!("{name}.json"), &message);
     };
     again("unpinned");
-    assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key"]);
+    assert_eq!(codes(&copy, "human"), ["copied_room", "not_signed"]);
     ask(&copy, "f");
     assert_contains!(decides(&copy, "f", "no"), "is now pinned");
     again("pinned");
     assert_eq!(
         codes(&copy, "human"),
-        ["copied_room", "no_pinned_key", "not_signed"]
+        ["copied_room", "not_signed", "not_signed"]
     );
 }
 

@@ -133,13 +133,17 @@ fn an_agent_cannot_allow_its_own_call() {
     let world = asking("3s");
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
     let approval = name(&asked(&world));
+    files::make_dir(world.decision_key().parent().expect("a directory"));
+    files::write(world.decision_key(), "09".repeat(32) + "\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(world.decision_key(), mode).expect("permissions");
     world.mail("human", "forged.json", decision(&approval, "yes"));
     let mut signed = decision(&approval, "yes");
     signed["signature"] = json!("ab".repeat(32));
     world.mail("human", "signed.json", &signed);
     assert_eq!(waiting.ends(), (String::new(), String::new()));
     assert_eq!(steps(&world), ["ask", "expire"]);
-    assert_eq!(codes(&world, "human"), ["no_pinned_key", "no_pinned_key"]);
+    assert_eq!(codes(&world, "human"), ["not_signed", "not_signed"]);
 }
 
 #[test]
@@ -159,7 +163,7 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
         (&*said, steps(&world)),
         (
             "",
-            vec!["ask".to_owned(), "pin".to_owned(), "decide".to_owned()]
+            vec!["ask".to_owned(), "decide".to_owned()]
         )
     );
     assert_contains!(

@@ -6,14 +6,12 @@ use crate::cli::Exit;
 use crate::cli::context::{CommandContext, here};
 use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::table;
-use crate::commands::approval::{self, DecisionKeys};
 use crate::commands::trust::{self, RoomTrust};
 use crate::query::connections::ConnectionTrust;
 use crate::room::actor::require_person;
 use crate::room::consent::{LinkConnection, RoomConsent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
-use crate::room::{self, Room, signature};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -23,7 +21,6 @@ Examples:
   mailbag trust /srv/team --yes   # trust without a question, in a script
   mailbag trust --list            # show everything that you trust
   mailbag trust --revoke          # stop trusting the room found here
-  mailbag trust --decision-key    # replace a lost decision key
 
 A room of another user is used only after you trust it. A link over which
 a room connects to another machine is used only if you trust exactly this link, also
@@ -35,8 +32,7 @@ consent, or MAILBAG_TRUST_DIR set to a directory that it can read.
 
 Your first decision on an approval that needs a signature pins your decision key in
 the room. The key is in ~/.local/share/mailbag/decision.key of your home directory in
-the user database. If it is lost, --decision-key pins a new one, and all agents are
-notified.
+the user database.
 
 Exit status 1 means that you did not agree, 3 that there is no room or no consent to
 revoke.";
@@ -56,12 +52,9 @@ pub(crate) struct Args {
     /// List of everything you trust, for all rooms
     #[arg(long, conflicts_with = "dir")]
     list: bool,
-    /// Replacement of the room's pinned decision key by yours
-    #[arg(long, conflicts_with_all = ["yes", "revoke", "list"])]
-    decision_key: bool,
 }
 
-/// A room, recorded consent, or the decision keys.
+/// A room, or recorded consent.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum TrustOutput<'a> {
@@ -77,16 +70,11 @@ pub(super) enum TrustOutput<'a> {
         /// The rooms.
         revoked: &'a [RoomConsent],
     },
-    /// With `--decision-key`: the keys.
-    Keys(&'a DecisionKeys),
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.list {
         return list(cx);
-    }
-    if args.decision_key {
-        return pin_decision_key(args.dir, cx);
     }
     let (asked, from) = (args.dir.or_else(|| cx.asked()), here()?);
     if args.revoke {
@@ -170,57 +158,6 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
     }
     let is_any = !standing.trusted || !links.is_empty() || !settings.is_empty();
     Ok(is_any.then_some(TrustGrant { links, settings }))
-}
-
-/// Pins the person's decision key, after a question if another key is pinned.
-fn pin_decision_key(asked: Option<PathBuf>, cx: &mut CommandContext) -> Result<Exit> {
-    require_person("pin the decision key")?;
-    let room = match asked {
-        Some(dir) => Room::open(&room::below(&dir))?,
-        None => cx.room()?,
-    };
-    let keys = approval::pinned_keys(&room)?;
-    let own = signature::short(&keys.own_key);
-    let said = match keys.pinned.as_deref() {
-        Some(pinned) if pinned == keys.own_key => {
-            format!("your decision key {own} is already pinned in this room")
-        }
-        Some(pinned) => {
-            let question = format!(
-                "Replace the decision key {}, pinned in this room, by yours, {own}? All agents are notified.",
-                signature::short(pinned)
-            );
-            match cx.out.ask(&question)? {
-                Some(true) => approval::pin_own_key(&room)?,
-                Some(false) => {
-                    cx.out.note("the pinned key stays");
-                    return Ok(Exit::Error);
-                }
-                None => {
-                    return Err(Error::usage(
-                        "cannot ask whether to replace the pinned key without a terminal",
-                        "run `mailbag trust --decision-key` at a terminal",
-                    ));
-                }
-            }
-            format!(
-                "your decision key {own} replaces {} in this room",
-                signature::short(pinned)
-            )
-        }
-        None => {
-            approval::pin_own_key(&room)?;
-            cx.out.changed();
-            format!("your decision key {own} is now pinned in this room")
-        }
-    };
-    let keys = DecisionKeys {
-        pinned: Some(keys.own_key.clone()),
-        ..keys
-    };
-    cx.out
-        .show(&TrustOutput::Keys(&keys), |out| out.done(&said))?;
-    Ok(Exit::Ok)
 }
 
 fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {

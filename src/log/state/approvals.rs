@@ -11,7 +11,7 @@ use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::message::claim::{self, rfc3339};
-use crate::message::decision::{self, ApprovalChange, ApprovalTerms};
+use crate::message::decision::{self, ApprovalChange, ApprovalTerms, PinnedKey};
 use crate::message::record::RecipientGroup;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::Receipt;
@@ -135,20 +135,6 @@ pub enum NamedApproval<'a> {
     Closed(&'a ClosedApproval),
 }
 
-/// The decision key of the person that is pinned in the room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PinnedKey {
-    /// The public key, in hexadecimal.
-    pub key: String,
-    /// The id of the room that pinned it. A copy of the room needs its own pin.
-    pub place: String,
-    /// The record that pinned it.
-    pub seq: u64,
-    /// When it was pinned, in microseconds since 1970.
-    #[serde(with = "rfc3339")]
-    pub since: i64,
-}
-
 /// All approvals of a room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
@@ -191,8 +177,14 @@ impl Approvals {
                 });
             }
             ApprovalChange::Decide {
-                approval, option, ..
+                approval,
+                option,
+                pin,
+                ..
             } => {
+                if pin.is_some() {
+                    self.pin.clone_from(pin);
+                }
                 self.close(approval, Some(option.clone()), Some(from.clone()), seq, at);
             }
             ApprovalChange::Expire { approval, option } => {
@@ -220,14 +212,6 @@ impl Approvals {
                 open.to.extend(new);
                 (open.terms.deadline, open.deadline_since) = (*deadline, at);
                 open.escalated += 1;
-            }
-            ApprovalChange::Pin { key, place, .. } => {
-                self.pin = Some(PinnedKey {
-                    key: key.clone(),
-                    place: place.clone(),
-                    seq,
-                    since: at,
-                });
             }
             ApprovalChange::Propose { .. }
             | ApprovalChange::Object { .. }
@@ -276,9 +260,6 @@ impl Approvals {
         }
         for one in &mut self.decided {
             shift.apply(&mut one.at);
-        }
-        if let Some(pin) = &mut self.pin {
-            shift.apply(&mut pin.since);
         }
     }
 

@@ -121,9 +121,7 @@ impl Disputes {
             ApprovalChange::Decide { approval, .. } | ApprovalChange::Expire { approval, .. } => {
                 self.end(|one| one.names.contains(approval))
             }
-            ApprovalChange::Withdraw { .. }
-            | ApprovalChange::Escalate { .. }
-            | ApprovalChange::Pin { .. } => None,
+            ApprovalChange::Withdraw { .. } | ApprovalChange::Escalate { .. } => None,
         }
     }
 

@@ -233,9 +233,8 @@ const OF_TYPES: &[(&str, &[&str])] = &[
     ("on_deadline", &["approval"]),
     ("option", &["decision"]),
     ("digest", &["decision"]),
-    ("signature", &["approval", "decision", "pin"]),
+    ("signature", &["approval", "decision"]),
     ("link", &["link"]),
-    ("key", &["pin"]),
     ("topic", &["subscribe", "unsubscribe"]),
     ("status", &["ack"]),
 ];

@@ -235,7 +235,7 @@ fn message_field(field: &str) -> &'static str {
         "deadline" => "a duration, or a time",
         "on_deadline" => "an option other than the first, deny or escalate",
         "option" => "one of the options",
-        "digest" | "key" => "64 hexadecimal digits in lower case",
+        "digest" => "64 hexadecimal digits in lower case",
         "signature" => "text: required in an approval, otherwise a signature",
         "link" => "the tag of the other room",
         "body" => "text",

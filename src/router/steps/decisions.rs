@@ -9,15 +9,15 @@ use crate::base::text::{listed, shell_word, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
 use crate::log::state::{ChangeSource, RoomState};
-use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome};
+use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome, PinnedKey};
 use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::reference::ReferenceResolution;
 use crate::message::status::Receipt;
-use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, Priority, id, object};
+use crate::message::{APPROVAL, DECISION, ESCALATION, Message, Priority, id, object};
 use crate::room::resolve::RecipientRule;
-use crate::room::signature::{self, DecisionKey, SignedText};
+use crate::room::signature::{self, DecisionKey, SignedDecision};
 use crate::router::parts::{NoticeText, RoomConfig, is_left_to_human};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -30,12 +30,7 @@ const APPROVALS_OF_ASKER: usize = 100;
 pub(super) struct BatchApprovals<'a> {
     config: &'a RoomConfig,
     approvals: Cow<'a, Approvals>,
-    /// Notices about a change of the pinned key.
-    pub(super) notices: Vec<BatchMessage<MessageRuling>>,
 }
-
-/// The fix for a pin that is not valid.
-const PIN_AGAIN: &str = "run `mailbag trust --decision-key` in a terminal";
 
 /// A message and the time of the last write to its file, by the clock of the file system.
 pub(super) struct DroppedMessage<'m> {
@@ -52,7 +47,6 @@ impl<'a> BatchApprovals<'a> {
         BatchApprovals {
             config,
             approvals: Cow::Borrowed(&state.approvals),
-            notices: Vec::new(),
         }
     }
 
@@ -71,7 +65,6 @@ impl<'a> BatchApprovals<'a> {
         let DroppedMessage { agent, message, .. } = dropped;
         let judged = match message.kind() {
             APPROVAL => self.ask(agent, message, to),
-            PIN => self.pin(message)?,
             _ => self.decide(dropped, to)?,
         };
         let (step, outcome) = match judged {
@@ -273,10 +266,12 @@ impl<'a> BatchApprovals<'a> {
                     .fix(fix),
             ));
         }
-        if open.terms.signed
-            && let Err(problem) = self.check_signature(open, option, message.text("signature"))?
-        {
-            return Ok(Err(problem));
+        let mut pin = None;
+        if open.terms.signed {
+            match self.check_signature(open, option, message.text("signature"))? {
+                Ok(new) => pin = new,
+                Err(problem) => return Ok(Err(problem)),
+            }
         }
         let outcome =
             json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
@@ -285,6 +280,7 @@ impl<'a> BatchApprovals<'a> {
             approval,
             option: option.clone(),
             title,
+            pin,
         };
         for recipient in recipients_of_decision(open) {
             if recipient != *agent {
@@ -316,122 +312,65 @@ impl<'a> BatchApprovals<'a> {
         )
     }
 
-    /// Verifies against the key that is pinned in the log, never against a key in the router's own home directory.
+    /// Verifies against the key that is pinned in the log. The first signed decision pins the key in the home
+    /// directory of the person. No other key is pinned, because each process of the user can write into the person's outbox.
     fn check_signature(
         &self,
         open: &OpenApproval,
         option: &str,
         given: Option<&str>,
-    ) -> Result<ApprovalResult<()>> {
-        let fix = format!(
-            "run `mailbag decide {} {}` in a terminal",
-            open.approval,
-            shell_word(option)
-        );
-        let Some(place) = signature::place(self.config.room())? else {
-            let what = "this room is a copy, so no signature counts in it";
-            let fix = "run `mailbag init --adopt`, then decide again in a terminal";
-            return Ok(bad_signature("copied_room", what, fix));
-        };
-        let Some(pin) = self.approvals.pin(Some(&place)) else {
-            let what = format!(
-                "no decision key is pinned in this room, so nothing can decide {}",
-                open.approval
-            );
-            let fix = format!("{fix}: it pins the key of the person");
-            return Ok(bad_signature("no_pinned_key", &what, &fix));
-        };
-        let Some(given) = given else {
-            let what = format!(
-                "a decision on {} needs the signature of the person",
-                open.approval
-            );
-            return Ok(bad_signature("not_signed", &what, &fix));
-        };
+    ) -> Result<ApprovalResult<Option<PinnedKey>>> {
         let OpenApproval {
             approval,
             seq,
             digest,
             ..
         } = open;
-        let signed = SignedText::Decision {
+        let Some(place) = signature::place(self.config.room())? else {
+            let what = "this room is a copy, so no signature counts in it";
+            let fix = "run `mailbag init --adopt`, then decide again in a terminal";
+            return Ok(bad_signature("copied_room", what, fix));
+        };
+        let fix = format!(
+            "run `mailbag decide {approval} {}` in a terminal",
+            shell_word(option)
+        );
+        let Some(given) = given else {
+            let what = format!("a decision on {approval} needs the signature of the person");
+            return Ok(bad_signature("not_signed", &what, &fix));
+        };
+        let signed = SignedDecision {
             place: &place,
             approval,
             seq: *seq,
             digest,
             option,
         };
-        if signed.is_signed_by(&pin.key, given) {
-            return Ok(Ok(()));
+        let (key, new) = match self.approvals.pin(Some(&place)) {
+            Some(pin) => (pin.key.clone(), None),
+            None => {
+                let own = DecisionKey::of_person(self.config.room()).ok().flatten();
+                let own = own.ok_or_else(|| {
+                    Error::busy(
+                        "this router cannot read the decision key of the person, so it cannot pin it",
+                        "run `mailbag run` as the person, outside of containers and sandboxes",
+                    )
+                })?;
+                let key = own.public();
+                (
+                    key.clone(),
+                    Some(PinnedKey {
+                        key,
+                        place: place.clone(),
+                    }),
+                )
+            }
+        };
+        if signed.is_signed_by(&key, given) {
+            return Ok(Ok(new));
         }
         let what = format!("the signature of the decision on {approval} is not valid");
         Ok(bad_signature("not_signed", &what, &fix))
-    }
-
-    /// Pins the decision key. It must be the key in the home directory of the person, because each process of the
-    /// user can write into the person's outbox.
-    fn pin(&mut self, message: &Message) -> Result<ApprovalResult<(ApprovalChange, Value)>> {
-        let [key, given] =
-            ["key", "signature"].map(|field| message.text(field).unwrap_or_default());
-        let Some(place) = signature::place(self.config.room())? else {
-            let fix = "run `mailbag init --adopt` first";
-            return Ok(bad_key("copied_room", "this room is a copy", fix));
-        };
-        if !(SignedText::Pin { place: &place, key }).is_signed_by(key, given) {
-            let what = "the pin is not signed with its key";
-            return Ok(bad_key("not_signed", what, PIN_AGAIN));
-        }
-        let own = DecisionKey::of_person(self.config.room())
-            .ok()
-            .flatten()
-            .ok_or_else(|| {
-                Error::busy(
-                    "this router cannot read the decision key of the person, so it cannot pin it",
-                    "run `mailbag run` as the person, outside of containers and sandboxes",
-                )
-            })?;
-        if own.public() != key {
-            let what = "the key is not the decision key in the person's home directory";
-            return Ok(bad_key("not_own_key", what, PIN_AGAIN));
-        }
-        let unsigned = self
-            .approvals
-            .pin(Some(&place))
-            .is_some_and(|pin| pin.key != key);
-        if unsigned {
-            self.notices.push(self.key_replaced(key, message.id()));
-        }
-        let outcome = json!({"status": "pinned", "key": key});
-        Ok(Ok((
-            ApprovalChange::Pin {
-                key: key.to_owned(),
-                place,
-                unsigned,
-            },
-            outcome,
-        )))
-    }
-
-    fn key_replaced(&self, key: &str, id: &str) -> BatchMessage<MessageRuling> {
-        let agents = self
-            .config
-            .registry()
-            .agents()
-            .iter()
-            .map(|agent| agent.id.clone());
-        NoticeText {
-            about: format!("decision-key {id}"),
-            kind: "alert",
-            to: parties::registered(self.config, agents),
-            subject: "the decision key was replaced".into(),
-            body: format!(
-                "The human's decision key was replaced by {}. The earlier key did not sign this. If the human did not run `mailbag \
-                 trust --decision-key`, another program of the same user did it, and signed decisions from now on prove nothing.",
-                signature::short(key)
-            ),
-            more: Map::new(),
-        }
-        .letter()
     }
 
     fn close(&mut self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
@@ -580,10 +519,6 @@ fn wrong<T>(problem: Problem) -> ApprovalResult<T> {
 
 fn bad_signature<T>(code: &str, what: &str, fix: &str) -> ApprovalResult<T> {
     wrong(Problem::new(code, what).at("/signature").fix(fix))
-}
-
-fn bad_key<T>(code: &str, what: &str, fix: &str) -> ApprovalResult<T> {
-    wrong(Problem::new(code, what).at("/key").fix(fix))
 }
 
 fn can_decide(open: &OpenApproval, agent: &Arc<str>) -> bool {

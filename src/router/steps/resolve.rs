@@ -434,7 +434,6 @@ impl<'a> MessageJudge<'a> {
                 },
                 &mut to,
             )?;
-            self.notices.append(&mut self.decisions.notices);
             Some(judged)
         } else if let Err(problem) =
             self.decisions
