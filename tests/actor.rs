@@ -239,7 +239,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 23] = [
+const ACTIONS: [(&[&str], &str); 21] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",
@@ -317,7 +317,6 @@ const ACTIONS: [(&[&str], &str); 23] = [
         &["agent", "set", "bob", "--capability", "x,steward"],
         "only a person can make an agent a steward",
     ),
-    (&["charter", "init"], "only a person can write the charter"),
     (
         &["install", "claude", "--approvals"],
         "only a person can install approvals by mail",

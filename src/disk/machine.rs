@@ -281,8 +281,8 @@ impl Process {
     }
 }
 
-/// Waits for a child, at most for `time`. `None` if it is still running. No signal handler is installed: what it writes to
-/// wake this process may be forbidden in a sandbox.
+/// Waits for a child, at most for `time`. `None` if it is still running. It installs no signal handler, because a
+/// sandbox may forbid the write that wakes this process.
 pub fn wait_for_child(child: &mut Child, time: Duration) -> std::io::Result<Option<ExitStatus>> {
     let until = Instant::now() + time;
     loop {

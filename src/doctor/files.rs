@@ -34,15 +34,13 @@ pub(super) fn settings(room: &Room, findings: &mut Vec<Finding>) {
 /// A charter that cannot be read, or that has mistakes.
 pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
     match charter::charter(room) {
-        Err(Error::NotFound { .. }) => {}
+        Ok(None) => {}
         Err(e) => findings.push(unreadable("charter", room, layout::CHARTER, &e)),
-        Ok(found) => findings.extend(found.charter.problems.first().map(|problem| {
-            let what = format!(
-                "{} has {}: {problem}",
-                layout::CHARTER,
-                count(found.charter.problems.len(), "mistake")
-            );
-            Finding::warning("charter", what, "mailbag charter")
+        Ok(Some(charter)) => findings.extend(charter.problems.iter().map(|problem| {
+            let line = problem.place.strip_prefix("line ");
+            let line = line.and_then(|line| line.parse().ok());
+            let fix = edited_file_fix(room, layout::CHARTER, line);
+            Finding::warning("charter", format!("{}: {problem}", layout::CHARTER), fix)
         })),
     }
 }

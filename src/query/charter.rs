@@ -2,41 +2,22 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::query::candidates::RoomAvailability;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterFile};
 use crate::room::resolve;
-use serde::Serialize;
-use std::path::PathBuf;
 
-/// A charter with its file.
-#[derive(Debug, Serialize)]
-pub struct RoomCharter {
-    /// The file.
-    #[serde(serialize_with = "write_path")]
-    pub path: PathBuf,
-    /// The SHA-256 of its text, as in the notices of its changes.
-    pub sha256: String,
-    /// Its content.
-    #[serde(flatten)]
-    pub charter: Charter,
-}
-
-/// The charter of a room. Its problems include owners that no message would reach.
-pub fn charter(room: &Room) -> Result<RoomCharter> {
-    let path = room.dir.at(layout::CHARTER);
+/// The charter of a room, if it has one. Its problems include owners that no message would reach.
+pub fn charter(room: &Room) -> Result<Option<Charter>> {
     let file = CharterFile::read(&room.dir)?;
     let mut charter = match &file {
         CharterFile::Text(text) => Charter::parse(text),
         CharterFile::Unreadable(Problem { what, fix, .. }) => {
+            let path = room.dir.at(layout::CHARTER);
             return Err(Error::state(path, what.clone(), fix.clone()));
         }
-        CharterFile::Missing => {
-            let fix = "write one, or run `mailbag charter init` for a template";
-            return Err(Error::not_found(format!("no {}", path.display()), fix));
-        }
+        CharterFile::Missing => return Ok(None),
     };
     let registry = room
         .registry_alone()?
@@ -58,11 +39,7 @@ pub fn charter(room: &Room) -> Result<RoomCharter> {
             .extend(problems.map(|problem| problem.at(format!("line {}", lane.line))));
     }
     charter.problems.truncate(limits::PROBLEMS);
-    Ok(RoomCharter {
-        path,
-        sha256: file.version(),
-        charter,
-    })
+    Ok(Some(charter))
 }
 
 /// The charter, if there is one that can be read.

@@ -78,7 +78,7 @@ impl Router {
         patience: UnreadyFiles,
         found: RecoveredRoom,
     ) -> Result<Router> {
-        let config = RoomConfig::new(room, patience.now())?;
+        let config = RoomConfig::new(room, patience.now().is_none())?;
         let RecoveredRoom { log, spool, state } = found;
         Ok(Router {
             intake: MailIntake::new(patience, state.claim),

@@ -47,7 +47,6 @@ const OTHERS: &[&[&str]] = &[
     &["log", "digest", "--since", "nonsense"],
     &["log", "events"],
     &["link", "list"],
-    &["charter"],
     &["archive", "--older-than", "1d"],
     &["exec", "--id", "alice", "--", "true"],
     &["watch", "--plain"],

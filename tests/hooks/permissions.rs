@@ -161,10 +161,7 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
     let (said, complaint) = waiting.ends();
     assert_eq!(
         (&*said, steps(&world)),
-        (
-            "",
-            vec!["ask".to_owned(), "decide".to_owned()]
-        )
+        ("", vec!["ask".to_owned(), "decide".to_owned()])
     );
     assert_contains!(
         complaint,

@@ -173,7 +173,6 @@ fn looks(name: &str) -> Vec<Vec<String>> {
         "context --as bob",
         "context --as bob",
         "context --as mallory",
-        "charter",
     ];
     let words = |look: &str| {
         look.split(' ')

@@ -119,7 +119,6 @@ const NO_READERS: &[&str] = &[
     "topic",
     "archive",
     "backup",
-    "charter",
     "claim",
     "demo",
     "exec",

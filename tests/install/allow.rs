@@ -5,11 +5,10 @@ use crate::world::parse_json;
 use serde_json::{Value, json};
 
 /// Commands that always need a question.
-const NEVER: [&str; 22] = [
+const NEVER: [&str; 21] = [
     "agent",
     "archive",
     "backup",
-    "charter",
     "decide",
     "dismiss",
     "doctor",

@@ -104,7 +104,7 @@ const WHOLE: [(&str, &str); 5] = [
 const SKILL: &str = "---\nname: mailbag\ndescription: Mine.\n---\nMine.\n";
 const PLUGIN: &str = ".opencode/plugins/mailbag.js";
 
-/// A project with all clients. Those with two forms get this one.
+/// A project with all clients, in their new or their old form.
 fn all_clients(is_new: bool) -> Fresh {
     let fresh = Fresh::with(&ALL);
     if is_new {

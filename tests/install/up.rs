@@ -385,7 +385,6 @@ fn commands_that_only_read_do_not_keep_the_room() {
         "link list",
         "rejected list",
         "context",
-        "charter",
         "settings",
         "log",
         "log events",

@@ -13,7 +13,6 @@ mod archive;
 mod ask;
 mod backup;
 mod channel;
-mod charter;
 mod claim;
 mod claims;
 mod completions;
@@ -109,7 +108,7 @@ commands! {
         Channel(channel), Topic(topic), Watch(watch), Web(web);
     "Work": Claim(claim), Release(release), Handoff(handoff), Claims(claims), Take(take), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join);
-    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings), Charter(charter),
+    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings),
         Generate(generate);
     "Service": Run(run), Service(service), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);

@@ -163,7 +163,7 @@ pub fn install(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
             put(&target, asked.client, &wanted, &before, &mut notes)?
         });
     }
-    // A backup is the only record of an entry of the user's own. It comes first, because a killed run leaves hooks of ours.
+    // A backup is the only record of an entry of the user's own. It is written first, because a killed run leaves hooks of ours.
     files.sort_by_key(|file| file.change != FileChangeKind::Kept);
     let questions = questions::of(asked.client, asked.scope, &homes);
     if asked.for_up.is_none() {

@@ -130,11 +130,6 @@ pub const DIRECTORIES: [&str; 9] = [
     OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context",
 ];
 
-/// The temporary name of a charter while it is written.
-pub fn charter_draft(token: &str) -> String {
-    format!(".{CHARTER}.{token}.tmp")
-}
-
 /// The temporary file of the router for the time of the file system. In [`SPOOL`].
 pub fn clock_file() -> String {
     format!("{CLOCK}{}", std::process::id())

@@ -246,10 +246,8 @@ impl<'a, 's> AddressExpansion<'a, 's> {
                 .iter()
                 .map(|lane| lane.name.as_str())
                 .collect();
-            let fix = best_first(name, names.into_iter(), "lane:").unwrap_or_else(|| {
-                "name an agent, or add the lane to charter.md: `mailbag charter` shows it"
-                    .to_owned()
-            });
+            let fix = best_first(name, names.into_iter(), "lane:")
+                .unwrap_or_else(|| "name an agent, or add the lane to charter.md".to_owned());
             let what = format!("the charter has no lane {}", quoted(name));
             return Err(vec![Problem::new("unknown_recipient", what).fix(fix)]);
         };

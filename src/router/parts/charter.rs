@@ -18,8 +18,8 @@ const LINE: usize = 200;
 
 /// The last observation of the file.
 pub(crate) struct CharterWatch {
-    /// The time of the file system's clock, for a single pass, which cannot wait.
-    now: Option<i128>,
+    /// Whether the router is continuous. A single pass cannot wait.
+    waits: bool,
     /// The file as last seen, and the time when it became like this.
     seen: Option<(Option<Meta>, Instant)>,
     /// Whether this version is in the log or in the queue of notices.
@@ -27,10 +27,10 @@ pub(crate) struct CharterWatch {
 }
 
 impl CharterWatch {
-    /// `now` is `None` for a continuous router, and the time of the file system's clock for a single pass.
-    pub(crate) fn new(now: Option<i128>) -> CharterWatch {
+    /// `waits` is false for a single pass.
+    pub(crate) fn new(waits: bool) -> CharterWatch {
         CharterWatch {
-            now,
+            waits,
             seen: None,
             is_reported: false,
         }
@@ -71,15 +71,16 @@ impl CharterWatch {
             }
             CharterFile::Text(_) | CharterFile::Missing => pending.clear(layout::CHARTER),
         }
+        if matches!(file, CharterFile::Text(_)) && is_being_written(room) {
+            self.seen = None;
+            self.not_ready(pending, limits::UNCHANGED_FOR);
+            return None;
+        }
         self.record(&file, state, pending, notices);
         match &file {
             CharterFile::Unreadable(_) => None,
             // Some editors remove a file before they write it again.
             CharterFile::Missing => self.is_reported.then(|| Vec::new().into()),
-            CharterFile::Text(_) if self.now.is_none() && is_being_written(room) => {
-                (self.seen, self.is_reported) = (None, false);
-                None
-            }
             CharterFile::Text(_) => is_new.then(|| file.lanes().into()),
         }
     }
@@ -98,13 +99,7 @@ impl CharterWatch {
             return;
         }
         if let Some(wait) = self.wait() {
-            if self.now.is_none() {
-                pending.not_ready(
-                    layout::CHARTER,
-                    "it was changed, and may still be written",
-                    Some(wait),
-                );
-            }
+            self.not_ready(pending, wait);
             return;
         }
         self.is_reported = true;
@@ -113,20 +108,18 @@ impl CharterWatch {
         notices.notify_human(state, about, subject, body);
     }
 
-    /// The time until the file has not changed for a moment. A single pass does not know when a file was removed.
+    fn not_ready(&self, pending: &mut PendingWork, wait: Duration) {
+        if self.waits {
+            let reason = "it was changed, and may still be written";
+            pending.not_ready(layout::CHARTER, reason, Some(wait));
+        }
+    }
+
+    /// The time until a continuous router has seen the same file for a moment.
     fn wait(&self) -> Option<Duration> {
-        let Some((meta, since)) = &self.seen else {
-            return Some(limits::UNCHANGED_FOR);
-        };
-        let unchanged = match (self.now, meta) {
-            (Some(now), Some(meta)) => {
-                u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos)
-            }
-            (Some(_), None) => limits::UNCHANGED_FOR,
-            (None, _) => since.elapsed(),
-        };
+        let since = self.seen.as_ref().filter(|_| self.waits)?.1;
         limits::UNCHANGED_FOR
-            .checked_sub(unchanged)
+            .checked_sub(since.elapsed())
             .filter(|wait| !wait.is_zero())
     }
 }
@@ -181,6 +174,6 @@ fn describe_change(file: &CharterFile, last: &str, version: &str) -> (String, St
     push_list(&mut body, "Lanes", lanes);
     let problems = charter.problems.iter().map(ToString::to_string);
     push_list(&mut body, "Problems", problems);
-    body.push_str("\n\nEvery agent can edit the file. `mailbag charter` shows it.");
+    body.push_str("\n\nEvery agent can edit the file.");
     (format!("{name} was {verb}"), body)
 }

@@ -32,10 +32,10 @@ pub(crate) struct RoomConfig {
 struct ConfigVersions([Option<(u64, u64, i128)>; 3]);
 
 impl RoomConfig {
-    /// Reads the files. `now` is as in [`CharterWatch::new`].
-    pub(crate) fn new(room: Room, now: Option<i128>) -> Result<RoomConfig> {
+    /// Reads the files. `waits` is as in [`CharterWatch::new`].
+    pub(crate) fn new(room: Room, waits: bool) -> Result<RoomConfig> {
         let (settings, registry) = (room.settings()?, Arc::new(room.registry()?));
-        let charter = CharterWatch::new(now);
+        let charter = CharterWatch::new(waits);
         Ok(RoomConfig {
             room,
             registry,
