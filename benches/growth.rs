@@ -443,7 +443,6 @@ fn by_unread(_: &OldMessage) -> Vec<Case> {
             "read, by id",
             &["read", &format!("{one}/u000009"), "--as", &two],
         ),
-        case("take", &["take", "--as", &two, "--lease", "1s"]),
         case(
             "wait --timeout 0",
             &["wait", "--timeout", "0", "--as", &two],

@@ -321,7 +321,6 @@ const ACTIONS: [(&[&str], &str); 21] = [
         &["install", "claude", "--approvals"],
         "only a person can install approvals by mail",
     ),
-    (&["service", "install"], "only a person can change services"),
 ];
 
 /// A world with an object for each of the actions.

@@ -186,14 +186,6 @@ const PAIRS: &[Pair] = &[
         write: "read 2 --as bob",
         reads: &[("trace 2", "seen"), ("inbox bob", "")],
     },
-    Pair {
-        before: &["send bob first --as alice"],
-        write: "take --as bob --holder h",
-        reads: &[
-            ("take --done 2 --as bob --holder h", "done"),
-            ("trace 2", "seen"),
-        ],
-    },
 ];
 
 /// The answers of all readers, in the order of the table.

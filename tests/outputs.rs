@@ -12,14 +12,8 @@ const PAGE: &str = "docs/json.md";
 
 /// Commands without JSON output, with the reason.
 const WITHOUT: &[(&str, &str)] = &[
-    ("agent retire", ""),
-    ("agent roles", ""),
     ("rejected drop", ""),
     ("rejected retry", ""),
-    ("service install", ""),
-    ("service status", ""),
-    ("service uninstall", ""),
-    ("take", ""),
     ("exec", "prints what its command prints"),
     ("generate completions", "prints a script"),
     ("generate schema", "prints a schema as it is"),

@@ -172,7 +172,7 @@ for line in open(sys.argv[1]):
 fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
     // P23, P24, P25, P26, P27
     let world = World::with("alice bob old").agent("eng", "--role engineer");
-    world.ok("agent retire old");
+    world.ok("agent set old --status retired");
     world.drop_file(
         "alice",
         "1.json",

@@ -4,7 +4,7 @@
 use crate::files;
 use crate::guard::repository;
 use crate::town::Town;
-use crate::world::{Ran, Words, World, lossy, parse_json, skip};
+use crate::world::{Ran, Words, World, lossy, skip};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -165,23 +165,6 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
 }
 
 #[test]
-fn a_message_taken_in_one_namespace_is_not_released_by_the_same_process_id_in_another() {
-    if !can_be_made() {
-        return;
-    }
-    let world = World::alice_and_bob();
-    world.send("alice", "bob", "work");
-    // The program and its parent have the same process id in each namespace.
-    let take = || run_inside(&world, "take --as bob --lease 1ms --json");
-    let (first, second) = (take(), take());
-    let holder = |ran: &Ran| parse_json(&ran.out)["lease"]["holder"].clone();
-    assert!(
-        first.code == 0 && second.code == 0 && holder(&first) != holder(&second),
-        "{first:?} {second:?}"
-    );
-}
-
-#[test]
 fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
     if !can_be_made() {
         return;
@@ -304,7 +287,6 @@ fn a_message_that_was_not_printed_is_not_read() {
         for args in [
             &["read", "--as", "bob"][..],
             &["read", "--all", "--json", "--as", "bob"],
-            &["take", "--as", "bob"],
         ] {
             let mut command = world.bare(args);
             command.stdout(if what == "a full disk" {

@@ -446,6 +446,20 @@ impl World {
             .collect()
     }
 
+    /// Moves the oldest unread message of an agent into `taken/`, as one of several programs with one inbox does. Returns its name.
+    pub(crate) fn take(&self, agent: &str) -> String {
+        let name = self.names(&format!("inbox/{agent}")).remove(0);
+        self.move_mail(agent, &name, "", "taken/");
+        name
+    }
+
+    /// Moves a message of an agent between directories of its inbox.
+    pub(crate) fn move_mail(&self, agent: &str, name: &str, from: &str, to: &str) {
+        let inbox = self.room(&format!("inbox/{agent}"));
+        files::make_dir(inbox.join(to));
+        files::rename(inbox.join(from).join(name), inbox.join(to).join(name));
+    }
+
     /// The bodies of the messages in an inbox, oldest first.
     pub(crate) fn bodies(&self, agent: &str) -> Vec<String> {
         self.inbox(agent)

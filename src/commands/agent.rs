@@ -1,4 +1,4 @@
-//! Agents in the registry: add, change, retire, remove and list.
+//! Agents in the registry: add, change, remove and list.
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::text::{listed, quoted};
@@ -10,7 +10,6 @@ use crate::room::registry::{Agent, AgentStatus, Registry, STEWARD};
 use crate::room::{Room, inbox};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 
 /// Fields of an agent. `None` keeps a field, an empty text removes it.
 #[derive(Debug, Default)]
@@ -174,16 +173,6 @@ pub fn list(room: &Room, filter: &AgentFilter) -> Result<Vec<Agent>> {
     Ok(agents)
 }
 
-/// Number of agents by role, without retired agents.
-pub fn roles(room: &Room) -> Result<BTreeMap<String, usize>> {
-    let registry = room.registry()?;
-    Ok(registry
-        .roles()
-        .into_iter()
-        .map(|(role, count)| (role.to_owned(), count))
-        .collect())
-}
-
 /// Changes an agent's fields.
 pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
     edit(room, name, |registry, id| {
@@ -207,13 +196,6 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
     })
 }
 
-/// Retires an agent: it keeps its name and mail, but receives no new mail.
-pub fn retire(room: &Room, name: &str) -> Result<Agent> {
-    edit(room, name, |registry, id| {
-        registry.retire(id).map_err(Error::Rejected)
-    })
-}
-
 /// The unread mail and the open questions of a retired agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetiredAgentMail {
@@ -225,7 +207,7 @@ pub struct RetiredAgentMail {
 
 /// The unread mail and the open questions of this agent.
 pub fn left_by(room: &Room, id: &str) -> Result<RetiredAgentMail> {
-    let unread = inbox::unread_with_leased(&room.dir, id)?.len();
+    let unread = inbox::unread_with_taken(&room.dir, id)?.len();
     let mut questions = state::committed(&room.dir)?.questions();
     questions
         .retain(|question| question.from == id || question.waiting_for.iter().any(|of| of == id));
@@ -404,7 +386,7 @@ pub(super) fn save(room: &Room, registry: &Registry) -> Result<()> {
 }
 
 fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
-    let unread = inbox::unread_with_leased(&room.dir, id)?.len();
+    let unread = inbox::unread_with_taken(&room.dir, id)?.len();
     let mut waiting = 0;
     if let Some(outbox) = room.dir.sub_if_exists(layout::outbox(id))? {
         for entry in outbox.list()? {
@@ -425,7 +407,7 @@ fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
         ),
     };
     let fix = format!(
-        "read the mail, retire the agent with `mailbag agent retire {id}`, or pass --force (the files stay)"
+        "read the mail, run `mailbag agent set {id} --status retired`, or pass --force (the files stay)"
     );
     Err(Error::Rejected(vec![
         Problem::new("has_mail", what).fix(fix),

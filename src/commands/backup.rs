@@ -175,13 +175,9 @@ impl BackupRun<'_> {
     }
 
     // Mail moves from the inbox to `taken/` and `seen/`. A file that moves between the two listings is copied twice; only the
-    // later copy is kept. The lock delays processes that return leased mail to the inbox.
+    // later copy is kept.
     fn inbox(&mut self, agent: &str) -> Result<()> {
         let inbox = layout::inbox(agent);
-        let taken = self.from.sub(layout::taken(agent)).ok();
-        let _held = taken
-            .map(|taken| taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT))
-            .transpose()?;
         let (files, mut directories) = self.look(&inbox)?;
         self.files(&inbox, files)?;
         directories.sort_by_key(|name| name != layout::TAKEN);

@@ -98,7 +98,7 @@ pub fn join(
     let names = was
         .iter()
         .chain([&agent])
-        .map(|name| Ok(inbox::unread_with_leased(&room.dir, name)?.len()));
+        .map(|name| Ok(inbox::unread_with_taken(&room.dir, name)?.len()));
     let unread = names.sum::<Result<usize>>()?;
     let SessionLease {
         client, session, ..
@@ -121,7 +121,7 @@ pub fn join_any(room: &Room, role: Option<&str>, caller: &CallingSession) -> Res
             "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names",
         )
     })?;
-    let unread = inbox::unread_with_leased(&room.dir, &lease.agent)?.len();
+    let unread = inbox::unread_with_taken(&room.dir, &lease.agent)?.len();
     let SessionLease {
         agent,
         client,

@@ -461,7 +461,7 @@ pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
             .any(|one| *one.from == *agent || *one.to == *agent)
 }
 
-/// Returns true if there is unread or leased mail, or a file to send.
+/// Returns true if there is unread mail, also in `taken/`, or a file to send.
 pub(super) fn has_mail(room: &Room, agent: &str) -> Result<bool> {
     let (_, unread) = inbox::newest(&room.dir, agent, 0)?;
     Ok(unread > 0

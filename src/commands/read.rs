@@ -77,7 +77,7 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<InboxMess
 }
 
 /// A reference to a message, which excludes most files of an inbox by their names.
-pub(super) struct InboxReference<'n> {
+struct InboxReference<'n> {
     text: &'n str,
     /// The id, or a prefix of it, as a file name has it.
     id: Option<String>,
@@ -88,7 +88,7 @@ pub(super) struct InboxReference<'n> {
 }
 
 impl InboxReference<'_> {
-    pub(super) fn new<'n>(room: &Room, text: &'n str) -> InboxReference<'n> {
+    fn new<'n>(room: &Room, text: &'n str) -> InboxReference<'n> {
         let reference = Reference::parse(text);
         let id = reference.as_ref().and_then(Reference::id);
         let seq = reference.as_ref().and_then(Reference::seq);
@@ -107,7 +107,7 @@ impl InboxReference<'_> {
     }
 
     /// Returns true if the file with this name can be the message. The router puts the accept time and the id into the name.
-    pub(super) fn can_be(&self, file: &OsStr) -> bool {
+    fn can_be(&self, file: &OsStr) -> bool {
         let at = layout::read_delivered(file);
         let name = file.to_string_lossy();
         let after_time = name.get(limits::STAMP..).unwrap_or_default();
@@ -157,7 +157,7 @@ pub fn mark_seen(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<()>
 }
 
 /// The error for a file that could not be read.
-pub(super) fn unreadable(mail: &InboxMessage) -> Option<Error> {
+fn unreadable(mail: &InboxMessage) -> Option<Error> {
     Some(Error::Io {
         verb: "read",
         path: mail.file.clone(),

@@ -326,17 +326,6 @@ pub fn ancestors(most: usize) -> Vec<(Process, String)> {
         .collect()
 }
 
-/// A description of the parent process. It includes the namespace and the start time, because process numbers are
-/// reused.
-pub fn parent_name() -> String {
-    let pid = std::os::unix::process::parent_id();
-    let Some(namespace) = namespace() else {
-        return format!("process {pid}");
-    };
-    let started = ancestors(1).first().map_or(0, |(parent, _)| parent.started);
-    format!("process {pid} of namespace {namespace}, started at {started}")
-}
-
 /// The state of a process in `/proc`.
 pub(super) struct ProcessStat {
     pub(super) process: Process,

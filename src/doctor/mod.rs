@@ -230,7 +230,7 @@ fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
     note_failure(drafts::look(room, findings), findings);
     note_failure(mail::look(room, findings), findings);
     hooks::look(&examined, request, findings);
-    note_failure(sessions::look(&examined, request, findings), findings);
+    note_failure(sessions::look(&examined, findings), findings);
 }
 
 /// Reports an examination that failed, unless another one found the same error. One unreadable file must not hide the

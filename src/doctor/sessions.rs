@@ -1,33 +1,21 @@
 //! Several sessions that act as one agent.
 
-use super::{DoctorRequest, ExaminedRoom, Finding, count, quoted};
-use crate::base::clock::Stamp;
+use super::{ExaminedRoom, Finding, count, quoted};
 use crate::base::error::Result;
-use crate::base::limits;
-use crate::base::text::joined;
 use crate::disk::machine::{self, ProcessEnvironment};
 use crate::disk::{Dir, layout};
 use crate::query::identity::VARIABLES;
-use crate::room::inbox::taken::MessageLease;
-use crate::room::{self, ROOM_VARIABLES, Room};
+use crate::room::{self, ROOM_VARIABLES};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// Largest number of files in a directory with a check of the owner.
 const LOOKED_AT: usize = 1000;
 
-pub(super) fn look(
-    examined: &ExaminedRoom<'_>,
-    request: &DoctorRequest<'_>,
-    findings: &mut Vec<Finding>,
-) -> Result<()> {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     processes(examined, findings);
     for agent in examined.room.directories(layout::OUTBOXES)? {
         owners(examined, &agent, findings);
-    }
-    if let Some(agent) = request.agent {
-        leases(examined.room, agent, findings);
     }
     Ok(())
 }
@@ -141,48 +129,4 @@ fn owners_in(dir: &Dir) -> BTreeSet<u32> {
         .filter(|meta| meta.kind == FileType::RegularFile)
         .map(|meta| meta.uid)
         .collect()
-}
-
-/// Several consumers that hold leases in this agent's inbox. This is fine if the inbox is shared on purpose.
-fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
-    let Ok(dir) = room.dir.sub(layout::taken(agent)) else {
-        return;
-    };
-    let Ok(listing) = dir.list() else { return };
-    let now = Stamp::now();
-    let mut holders: BTreeMap<String, usize> = BTreeMap::new();
-    for name in listing
-        .flatten()
-        .map(|entry| entry.name)
-        .filter(|name| layout::leased(name).is_some())
-    {
-        let bytes = dir
-            .read(Path::new(&name), limits::LEASE_BYTES)
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        let Ok(lease) = serde_json::from_slice::<MessageLease>(&bytes) else {
-            continue;
-        };
-        if Stamp::parse(&lease.until).is_some_and(|until| until > now) {
-            *holders.entry(lease.holder).or_default() += 1;
-        }
-    }
-    if holders.len() > 1 {
-        let names = joined(
-            holders
-                .iter()
-                .map(|(holder, mail)| format!("{holder} ({mail})")),
-        );
-        let what = format!(
-            "{} hold leases on mail of {agent}: {}",
-            count(holders.len(), "consumer"),
-            names
-        );
-        let fix = format!(
-            "ls -la {}",
-            super::shell(&room.dir.at(layout::taken(agent)))
-        );
-        findings.push(Finding::note("shared_inbox", what, fix));
-    }
 }

@@ -95,7 +95,7 @@ impl MessageFilter {
                     "pass --to AGENT or --as AGENT",
                 )
             })?;
-            let names = inbox::unread_with_leased(&room.dir, &whose)?;
+            let names = inbox::unread_with_taken(&room.dir, &whose)?;
             unread = Some(names.into_iter().collect());
             to = Some(whose);
         }

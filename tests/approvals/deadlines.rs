@@ -198,10 +198,10 @@ fn the_human_is_asked_once_when_all_deciders_are_retired() {
             json!({"deadline": "30m", "on_deadline": "no"}),
         ),
     );
-    run_at(&world, 1, "agent retire bob");
+    run_at(&world, 1, "agent set bob --status retired");
     pass(&world, 2);
     assert!(world.inbox("human").is_empty(), "carol can decide it");
-    run_at(&world, 3, "agent retire carol");
+    run_at(&world, 3, "agent set carol --status retired");
     pass(&world, 4);
     pass(&world, 5);
     let mail = world.inbox("human");
@@ -218,7 +218,7 @@ fn the_deadline_of_an_approval_without_deciders_is_reported_to_the_asker() {
     let world = World::with("bob");
     let terms = json!({"deadline": "30m", "on_deadline": "escalate"});
     say(&world, 0, "human", approval("d", json!("bob"), terms));
-    run_at(&world, 1, "agent retire bob");
+    run_at(&world, 1, "agent set bob --status retired");
     pass(&world, 31);
     let mail = world.inbox("human").pop().expect("an escalation");
     assert_contains!(
@@ -233,7 +233,7 @@ fn the_deadline_of_an_approval_without_deciders_is_reported_to_the_asker() {
 fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
     // P184
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
-    run_at(&world, 1, "agent retire bob");
+    run_at(&world, 1, "agent set bob --status retired");
     pass(&world, 2);
     pass(&world, 29);
     assert_eq!(steps(&world), ["ask", "escalate"]);
@@ -254,7 +254,7 @@ fn a_running_router_asks_the_human_immediately_when_the_last_decider_is_retired(
     let router = world.router("");
     world.mail("alice", "a.json", approval("d", json!("bob"), json!({})));
     assert!(so_within(Duration::from_secs(20), || steps(&world) == ["ask"]));
-    world.run("agent retire bob");
+    world.run("agent set bob --status retired");
     assert!(so_within(Duration::from_secs(20), || steps(&world)
         == ["ask", "escalate"]));
     assert_eq!(router.end(), 0);

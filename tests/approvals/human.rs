@@ -135,7 +135,6 @@ fn an_agent_cannot_act_under_any_name_of_the_human() {
         ("send alice hi --as Anna", ""),
         ("send alice hi --as @anna", ""),
         ("inbox --as Anna", ""),
-        ("take --as anna", ""),
         ("claim src --as Anna", ""),
         ("send alice hi", "Anna"),
         ("inbox", "Anna"),

@@ -180,7 +180,7 @@ fn the_claims_of_a_retired_agent_lapse() {
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
     say(&world, 1, "bob", wait_for(&["src"]));
-    run_at(&world, 2, "agent retire alice");
+    run_at(&world, 2, "agent set alice --status retired");
     assert_eq!(owner(&world, "src"), "bob");
     assert_contains!(world.inbox("human")[0]["body"].to_string(), "retired");
 }
@@ -213,7 +213,7 @@ fn the_claims_of_a_retired_or_removed_agent_are_released_without_a_router() {
     // P123
     let world = office();
     for (subject, end) in [
-        ("a", "agent retire alice"),
+        ("a", "agent set alice --status retired"),
         ("b", "agent remove bob --force"),
     ] {
         let agent = end.split(' ').nth(2).expect("an agent");

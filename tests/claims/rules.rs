@@ -259,7 +259,7 @@ fn an_offer_ends_by_decline_by_withdrawal_by_release_and_when_its_recipient_reti
     );
     say(&world, 10, "alice", claim(&["src"]));
     say(&world, 11, "alice", offer("carol"));
-    run_at(&world, 12, "agent retire carol");
+    run_at(&world, 12, "agent set carol --status retired");
     assert_eq!(
         (
             owner(&world, "src"),

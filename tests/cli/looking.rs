@@ -40,10 +40,10 @@ fn status_names_what_is_unread_refused_and_unregistered() {
 #[test]
 fn status_and_who_count_the_same_unread_messages() {
     let world = World::alice_and_bob();
-    for body in ["leased", "unread", "moved away"] {
+    for body in ["taken", "unread", "moved away"] {
         world.send("alice", "bob", body);
     }
-    world.ok("take --as bob");
+    world.take("bob");
     let last = world.names("inbox/bob").pop().expect("a message");
     // As a reader without mailbag does.
     files::make_dir(world.room("inbox/bob/seen"));

@@ -158,7 +158,7 @@ fn a_corrected_file_replaces_the_rejected_one() {
 fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
     let world = world();
     world.ok("agent add bbo");
-    world.ok("agent retire bob");
+    world.ok("agent set bob --status retired");
     let said = world.fails(2, "rejected retry --all");
     assert!(
         said.contains("mailbag agent set bob --status offline") && listed(&world).len() == 3,

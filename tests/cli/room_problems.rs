@@ -33,7 +33,6 @@ const OTHERS: &[&[&str]] = &[
     &["reply"],
     &["handoff", "--accept"],
     &["claims"],
-    &["take"],
     &["wait"],
     &["share", "x", "--category", "y"],
     &["agent", "list"],

@@ -27,22 +27,20 @@ fn a_full_output_does_not_make_anybody_send_twice() {
     let id = world.send("alice", "bob", "hello");
     world.route("alice", "bad.json", r#"{"to": "carol", "body": "hello"}"#);
     world.write("notes.md", "a text");
-    world.ok("take --as bob --holder one");
     let notes = world.room("notes.md").display().to_string();
     let copy = world.path().join("copy").display().to_string();
     let other = world.path().join("other").display().to_string();
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 15] = [
         &["send", "bob", "hello", "--as", "alice"],
         &["reply", &id, "hello", "--as", "bob"],
         &["ack", &id, "--as", "bob"],
         &["ask", "bob", "well?", "--as", "alice", "--timeout", "1ms"],
         &["share", &notes, "--as", "alice", "--category", "reports"],
         &["topic", "subscribe", "ports", "--as", "bob"],
-        &["take", "--done", &id, "--as", "bob", "--holder", "one"],
         &["rejected", "retry", "bad.json"],
         &["agent", "add", "dan"],
         &["agent", "set", "dan", "--role", "tester"],
-        &["agent", "retire", "dan"],
+        &["agent", "set", "dan", "--status", "retired"],
         &["agent", "remove", "dan"],
         &["backup", &copy],
         &["init", &other],

@@ -93,7 +93,6 @@ fn every_table_fits_eighty_columns() {
         &["rejected", "show", &rejected],
         &["agent", "list"],
         &["agent", "show", LONG],
-        &["agent", "roles"],
         &["topic", "list"],
         &["channel", "list"],
         &["link", "list"],

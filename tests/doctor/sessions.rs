@@ -80,22 +80,3 @@ fn doctor_reports_messages_of_several_users_in_one_outbox() {
         ],
     );
 }
-
-#[test]
-fn several_consumers_of_one_inbox_are_a_note() {
-    let world = World::alice_and_bob();
-    world.send("alice", "bob", "one");
-    world.send("alice", "bob", "two");
-    world.ok("take --as bob --holder first");
-    assert_eq!(codes(&examined(&world, "--as bob")), [""; 0]);
-    world.ok("take --as bob --holder second");
-    let found = finding(&examined(&world, "--as bob"), "shared_inbox");
-    says(
-        &found,
-        "note",
-        &[
-            "2 consumers hold leases on mail of bob",
-            "first (1), second (1)",
-        ],
-    );
-}

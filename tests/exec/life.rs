@@ -103,7 +103,7 @@ fn an_agent_retired_during_exec_stays_retired() {
     let world = World::new();
     let mut command = exec(&world, "--id alice -- sh -c 'echo up; cat'");
     says(&mut command, &world, "up");
-    world.ok("agent retire alice");
+    world.ok("agent set alice --status retired");
     drop(command.child.stdin.take());
     assert_eq!(command.ends(&world, 0), "up\n");
     assert_eq!(world.json("agent show alice")["status"], "retired");

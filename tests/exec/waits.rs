@@ -244,7 +244,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
 #[test]
 fn exec_after_rejects_unknown_and_retired_agents() {
     let world = World::with("alice carol");
-    world.ok("agent retire carol");
+    world.ok("agent set carol --status retired");
     assert_contains!(
         world.fails(3, "exec --id bob --after alcie -- true"),
         "did you mean alice"

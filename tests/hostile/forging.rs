@@ -165,7 +165,6 @@ fn looks(name: &str) -> Vec<Vec<String>> {
         "rejected show NAME",
         "agent show NAME",
         "wait --as bob --type NAME --timeout 1s",
-        "take --as mallory",
         "wait --as bob --timeout 1s",
         "read --as mallory",
         "read --as mallory --all",

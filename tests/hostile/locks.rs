@@ -22,8 +22,6 @@ fn a_lock_cannot_be_held_by_another_user() {
     }
     let world = World::alice_and_bob();
     world.ok("join alice --session s1");
-    world.send("bob", "alice", "work");
-    world.ok("take --as alice");
     world.ok("archive --older-than 1d");
     drop(world.router(""));
     std::fs::set_permissions(world.path(), std::fs::Permissions::from_mode(0o755))
@@ -35,7 +33,6 @@ fn a_lock_cannot_be_held_by_another_user() {
         "spool/registry.lock",
         "spool/archive.lock",
         "sessions/.lock",
-        "inbox/alice/taken/.lock",
     ];
     for lock in locks {
         let path = world.room(lock);
@@ -77,15 +74,12 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     // P98
     let world = World::alice_and_bob();
     world.ok("join alice --session s1");
-    world.send("bob", "alice", "work");
-    world.ok("take --as alice");
     drop(world.router(""));
     let pid = format!("process {} holds", std::process::id());
-    let cases: [(&str, &[&str]); 5] = [
+    let cases: [(&str, &[&str]); 4] = [
         ("spool/registry.lock", &["agent", "add", "carol"]),
         ("spool/routing.lock", &["run"]),
         ("sessions/.lock", &["join", "alice", "--session", "s1"]),
-        ("inbox/alice/taken/.lock", &["take", "--as", "alice"]),
         ("spool/archive.lock", &["archive", "--older-than", "1d"]),
     ];
     world.ok("archive --older-than 1d");

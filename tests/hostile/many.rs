@@ -76,8 +76,6 @@ fn sixty_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
         "the one that is shown is whole: {}",
         waited.len()
     );
-    let taken = small(&world, "take --json", "").ok();
-    assert!(taken.len() > 1_000_000, "{}", taken.len());
 }
 
 #[test]

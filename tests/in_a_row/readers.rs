@@ -38,7 +38,6 @@ const INVALID: &str = r#"{"to":"word-N","body":"x"}"#;
 const READERS: &[Reader] = &[
     of_mail("inbox bob", "word-N"),
     of_mail("read id-N --as bob", "word-N"),
-    of_mail("take --as bob --holder h-N", "word-"),
     of_mail("wait --as bob --thread t-N --timeout 1s", "word-N"),
     of_mail("list --as bob", "word-N"),
     of_mail("search word-N --as bob", "word-N"),
@@ -133,7 +132,6 @@ const NO_READERS: &[&str] = &[
     "message",
     "run",
     "send",
-    "service",
     "settings",
     "share",
     "trust",

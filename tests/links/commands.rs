@@ -257,7 +257,7 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     assert_contains!(line("po:sintra"), "Sintra", "heard just now"; "{shown}");
     // A change of the registry also crosses.
     rooms.po.ok("agent add dora --role tester");
-    rooms.po.ok("agent retire bob");
+    rooms.po.ok("agent set bob --status retired");
     rooms.settle();
     assert_eq!(remote(&rooms.fit), ["po:dora", "po:sintra"]);
 }

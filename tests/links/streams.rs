@@ -200,7 +200,7 @@ fn a_bounce_for_an_agent_that_has_left_has_no_bounce() {
         .drop_file("alice", "a.json", r#"{"to": "po:nobody", "body": "x"}"#);
     rooms.fit.pass();
     rooms.po.pass();
-    rooms.fit.ok("agent retire alice");
+    rooms.fit.ok("agent set alice --status retired");
     rooms.settle();
     let sent = state(&rooms.fit, "po")["out"]["n"].clone();
     rooms.settle();

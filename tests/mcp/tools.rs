@@ -386,13 +386,13 @@ fn fetch_inbox_shows_a_file_that_is_not_a_message_as_a_file() {
 }
 
 #[test]
-fn fetch_inbox_counts_the_messages_that_are_leased() {
+fn fetch_inbox_counts_the_messages_in_taken() {
     // P64
     let (world, client) = room();
     world.send("bob", "alice", "one");
-    world.ok("take --as alice --holder worker");
+    world.take("alice");
     let text = client.text("fetch_inbox", json!({}));
-    assert_contains!(text, "no unread messages except 1 leased message");
+    assert_contains!(text, "no unread messages except 1 message in taken/");
 }
 
 #[test]

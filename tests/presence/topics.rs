@@ -128,7 +128,7 @@ fn topic_rejects_a_bad_name_the_human_and_a_stranger_and_writes_nothing() {
 fn the_retired_follow_nothing() {
     let world = world();
     world.ok("topic subscribe ports --as bob");
-    world.ok("agent retire bob");
+    world.ok("agent set bob --status retired");
     assert_eq!(world.items("topic list"), json!([]));
 }
 

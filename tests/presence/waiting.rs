@@ -78,7 +78,7 @@ fn an_agent_that_works_again_waits_no_longer() {
 #[test]
 fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
     for command in [
-        &["agent", "retire", "bob"][..],
+        &["agent", "set", "bob", "--status", "retired"][..],
         &["agent", "set", "bob", "--status", "retired"],
     ] {
         let world = room();
@@ -109,9 +109,12 @@ fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
         );
     }
     let world = room();
-    assert_eq!(world.ok("agent retire bob").trim(), "retired bob");
     assert_eq!(
-        world.json("agent retire carol")["remaining"],
+        world.ok("agent set bob --status retired").trim(),
+        "changed bob"
+    );
+    assert_eq!(
+        world.json("agent set carol --status retired")["remaining"],
         json!({"unread": 0, "questions": []})
     );
 }

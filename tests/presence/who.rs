@@ -327,7 +327,7 @@ fn who_neutralises_escapes_in_an_agent_s_status() {
 #[test]
 fn the_human_is_in_it_and_the_retired_are_not() {
     let world = World::alice_and_bob();
-    world.ok("agent retire bob");
+    world.ok("agent set bob --status retired");
     let roster = world.json("who");
     let ids: Vec<&str> = roster["agents"]
         .as_array()

@@ -153,7 +153,7 @@ fn urgent_mail_for_the_human_that_expires_unread_is_escalated_to_the_human() {
 fn urgent_mail_of_a_retired_sender_is_escalated_when_it_expires() {
     let world = room();
     say(&world, 0, "alice", urgent("p0", json!("bob"), 5));
-    world.ok("agent retire alice");
+    world.ok("agent set alice --status retired");
     pass(&world, 6);
     all_know(&world, "alice/p0");
 }

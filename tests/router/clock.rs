@@ -209,19 +209,6 @@ fn an_unanswered_question_escalates_after_its_span() {
 }
 
 #[test]
-fn a_message_that_was_taken_while_the_clock_was_ahead_returns_after_its_lease() {
-    // P341
-    let world = room(&clock(2026, 0));
-    let take = ["take", "--as", "bob", "--lease", "10m", "--holder", "first"];
-    run(&world, &clock(2036, 0), &take);
-    let take_at = |minutes| {
-        let now = clock(2026, minutes);
-        world.run_with(&take, |command| set(command, &now)).code
-    };
-    assert_eq!((take_at(1), take_at(9), take_at(12)), (3, 3, 0));
-}
-
-#[test]
 fn a_session_that_called_while_the_clock_was_ahead_does_not_keep_its_agent() {
     // P341
     let world = room(&clock(2026, 0));

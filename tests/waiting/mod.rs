@@ -4,13 +4,6 @@ mod alongside;
 mod asking;
 mod exec;
 mod following;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod killed;
-mod sharing;
 mod taking;
 mod waits;
 

@@ -310,8 +310,8 @@ fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form()
         &[("at", "../../registry.json 2026-01-01T00:00:00Z")],
     );
     assert_eq!(unread(&inbox()), 1);
-    world.ok("take --as human");
-    assert_eq!(unread(&inbox()), 1, "a leased message is unread");
+    world.take("human");
+    assert_eq!(unread(&inbox()), 1, "a taken message is unread");
     assert_contains!(inbox(), "Inbox <span class=\"count\">1</span>");
 }
 

@@ -11,14 +11,6 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     time::length(text).map_err(|e| e.to_string())
 }
 
-/// A duration on the command line that is not zero.
-pub(crate) fn some_span(text: &str) -> Result<Duration, String> {
-    match span(text)? {
-        Duration::ZERO => Err("it is zero; use a duration such as 30s, 10m or 1h".into()),
-        span => Ok(span),
-    }
-}
-
 /// The error of a wait without a result.
 pub(crate) fn too_late(what: &str, timeout: Duration, fix: impl Into<String>) -> Error {
     let what = if timeout.is_zero() {

@@ -18,7 +18,7 @@ Examples:
   mailbag agent add agent_engineer_1 --role engineer --name auto
   mailbag agent list --role engineer --json
   mailbag agent set alice --status busy
-  mailbag agent retire alice
+  mailbag agent set alice --status retired
 
 The agents are in registry.json, which you can also edit by hand. A running
 router applies a valid change within two seconds.";
@@ -35,6 +35,8 @@ const SET_EXAMPLES: &str = "\
 Examples:
   mailbag agent set alice --role reviewer --status online
   mailbag agent set alice --capability ''   # remove all capabilities
+
+  mailbag agent set alice --status retired  # reject new messages to alice, and keep its mail
 
 An empty value removes the field. A list is replaced as a whole.";
 
@@ -86,14 +88,6 @@ enum AgentCommand {
         #[command(flatten)]
         fields: AgentFieldArgs,
     },
-    /// Reject new messages to an agent, and keep its mail
-    #[command(
-        after_help = "Example:\n  mailbag agent retire alice\n\n`mailbag agent set alice --status offline` undoes it."
-    )]
-    Retire {
-        /// Agent, by id or display name
-        id: String,
-    },
     /// Remove an agent from the registry, and keep its mail
     #[command(after_help = "Example:\n  mailbag agent remove alice --force")]
     Remove {
@@ -103,9 +97,6 @@ enum AgentCommand {
         #[arg(long)]
         force: bool,
     },
-    /// Count the agents of each role
-    #[command(after_help = "Example:\n  mailbag agent roles")]
-    Roles,
 }
 
 #[derive(Debug, clap::Args)]
@@ -175,7 +166,7 @@ impl<'a> From<&'a Agent> for AgentOutput<'a> {
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = match args.verb {
-        AgentCommand::List { .. } | AgentCommand::Roles => cx.fresh_room(Freshness::Complete)?,
+        AgentCommand::List { .. } => cx.fresh_room(Freshness::Complete)?,
         _ => cx.room()?,
     };
     match args.verb {
@@ -208,14 +199,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             let none = "no matching agents";
             table::list(&mut cx.out, "agents", agents, none, |agent, _| row(agent))?;
         }
-        AgentCommand::Roles => {
-            let roles = agent::roles(&room)?;
-            let rows = roles
-                .iter()
-                .map(|(role, count)| vec![role.clone(), count.to_string()]);
-            cx.out
-                .show(&roles, |out| table::print(out, &rows.collect::<Vec<_>>()))?;
-        }
         AgentCommand::Show { id } => {
             let id = id.map_or_else(|| cx.who(None).map(|who| who.name), Ok)?;
             show(&agent::show(&room, &id)?, cx)?;
@@ -223,12 +206,13 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         AgentCommand::Set { id, fields } => {
             let agent = agent::set(&room, &id, &fields.into())?;
             if agent.is_retired() {
-                retired("changed", &agent, &room, cx)?;
+                retired(&agent, &room, cx)?;
             } else {
-                changed("changed", &agent, cx)?;
+                cx.out.changed();
+                cx.out
+                    .show(&agent, |out| out.done(format!("changed {}", agent.id)))?;
             }
         }
-        AgentCommand::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
         AgentCommand::Remove { id, force } => {
             let (agent, aliases) = agent::remove(&room, &id, force)?;
             cx.out.changed();
@@ -282,14 +266,8 @@ fn show(agent: &Agent, cx: &mut CommandContext) -> Result<()> {
     })
 }
 
-fn changed(verb: &str, agent: &Agent, cx: &mut CommandContext) -> Result<()> {
-    cx.out.changed();
-    cx.out
-        .show(agent, |out| out.done(format!("{verb} {}", agent.id)))
-}
-
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
-fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
+fn retired(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
     cx.out.changed();
     // Its claims lapse.
     cx.refresh(room, Freshness::Complete);
@@ -299,7 +277,7 @@ fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> R
         ..AgentOutput::from(agent)
     };
     cx.out.show(&shown, |out| {
-        out.done(format!("{verb} {}", agent.id))?;
+        out.done(format!("changed {}", agent.id))?;
         if remaining.unread > 0 {
             let count = count_of(remaining.unread, "unread message");
             out.line(format!(

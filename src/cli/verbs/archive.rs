@@ -16,7 +16,8 @@ Examples:
 
 Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/ into
 archive/TIME.tar.zst, and compresses whole segments of the log into archive/, and
-large shared text files in place, as NAME.zst. Unread and leased messages stay.
+large shared text files in place, as NAME.zst. Unread messages stay, also in
+taken/.
 
 The router may run meanwhile. All commands also read the archived part of the
 log. If the command is killed, nothing is lost, and the next run may pack some

@@ -70,11 +70,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if shown < unread && (since.is_none() || shown == limit) {
         newest::note(&format!("{shown} of {unread} unread messages"), &mut cx.out)?;
     }
-    let leased = inbox::leased_count(&room, &agent)?;
-    if leased > 0 && unread > 0 {
+    let taken = inbox::taken_count(&room, &agent)?;
+    if taken > 0 && unread > 0 {
         cx.out.flush()?;
-        let leased = count_of(leased, "leased message");
-        cx.out.note(&format!("{leased} not shown"));
+        let taken = count_of(taken, "message");
+        cx.out.note(&format!("{taken} in taken/ not shown"));
     }
     Ok(())
 }

@@ -51,11 +51,9 @@ pub(super) mod run;
 mod schema;
 mod search;
 mod send;
-mod service;
 mod settings;
 mod share;
 mod status;
-mod take;
 mod thread;
 mod topic;
 mod trace;
@@ -106,11 +104,11 @@ commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Ack(ack), List(list), Search(search), Trace(trace), Rejected(rejected);
     "Conversation": Reply(reply), Ask(ask), Decide(decide), Pending(pending), Dismiss(dismiss), Thread(thread), Context(context),
         Channel(channel), Topic(topic), Watch(watch), Web(web);
-    "Work": Claim(claim), Release(release), Handoff(handoff), Claims(claims), Take(take), Share(share), Exec(exec);
+    "Work": Claim(claim), Release(release), Handoff(handoff), Claims(claims), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join);
     "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings),
         Generate(generate);
-    "Service": Run(run), Service(service), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
+    "Service": Run(run), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);
     hidden: Demo(demo), Help(help), Message(message);
 }

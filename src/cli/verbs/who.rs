@@ -13,7 +13,7 @@ Examples:
   mailbag who
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
-Columns: presence (another status in the registry), id, display name or role, capabilities,
+Columns: presence (another status in the registry), id, display name and role, capabilities,
 last sign of life, unread messages with the age of the oldest and the last wake, last reported
 activity, last commit, claims.
 
@@ -47,18 +47,14 @@ pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<()> {
     let all = who::everybody(room)?;
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
-        let known_as = one
-            .name
-            .as_deref()
-            .or(one.role.as_deref())
-            .unwrap_or_default();
+        let known_as = name_and_role(one.name.as_deref(), one.role.as_deref());
         let heard = one
             .last_arrival
             .as_deref()
             .map_or("never heard".to_owned(), |heard| {
                 format!("heard {}", ago(heard, now))
             });
-        let cells = ["remote", &one.id, known_as, "", &heard];
+        let cells = ["remote", &one.id, &known_as, "", &heard];
         cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
     });
     let rows: Vec<Vec<String>> = all
@@ -75,11 +71,7 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
     let presence = agent.presence.as_str();
     let declared = agent.declared.filter(|word| *word != presence);
     let declared = declared.map_or(String::new(), |word| format!(" ({word})"));
-    let known_as = agent
-        .name
-        .as_deref()
-        .or(agent.role.as_deref())
-        .unwrap_or_default();
+    let known_as = name_and_role(agent.name.as_deref(), agent.role.as_deref());
     let seen = agent
         .last_seen
         .as_deref()
@@ -103,9 +95,14 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
     let presence = format!("{presence}{declared}");
     let (owns, can) = (owned(agent), capabilities(agent));
     let cells = [
-        &*presence, &agent.id, known_as, &can, &seen, &unread, &report, &commit, &owns,
+        &*presence, &agent.id, &known_as, &can, &seen, &unread, &report, &commit, &owns,
     ];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+}
+
+fn name_and_role(name: Option<&str>, role: Option<&str>) -> String {
+    let words: Vec<&str> = name.into_iter().chain(role).collect();
+    words.join(", ")
 }
 
 fn capabilities(agent: &AgentPresence) -> String {

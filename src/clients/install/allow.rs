@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The commands that read and write mail and claims. A name with a space allows one subcommand of a
 /// command with others. None of them runs a program, decides for the person, changes who is
 /// registered, or edits settings.
-pub(super) const COMMANDS: [&str; 21] = [
+pub(super) const COMMANDS: [&str; 20] = [
     "ack",
     "ask",
     "claim",
@@ -30,7 +30,6 @@ pub(super) const COMMANDS: [&str; 21] = [
     "search",
     "send",
     "status",
-    "take",
     "thread",
     "wait",
     "who",

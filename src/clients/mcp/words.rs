@@ -2,7 +2,7 @@
 //! to the human.
 
 /// The tool for each command. The first match counts.
-const TOOLS: [(&str, &str); 19] = [
+const TOOLS: [(&str, &str); 18] = [
     ("agent add", "register_agent"),
     ("agent list", "list_agents"),
     ("who", "list_agents"),
@@ -14,7 +14,6 @@ const TOOLS: [(&str, &str); 19] = [
     ("inbox", "fetch_inbox"),
     ("wait", "wait_for_message"),
     ("ack", "acknowledge_message"),
-    ("take --done", "acknowledge_message"),
     ("search", "search_messages"),
     ("list", "search_messages"),
     ("thread", "get_thread"),

@@ -1,10 +1,7 @@
 //! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
 //! not copied.
 
-use super::{
-    CHECKPOINT_DRAFT, INBOXES, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROUTING, TAKEN_LOCK, WAITING,
-    WANTED,
-};
+use super::{CHECKPOINT_DRAFT, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROUTING, WAITING, WANTED};
 use std::path::Path;
 
 /// The lock that a router holds while it works on a batch.
@@ -34,5 +31,4 @@ pub fn is_of_the_moment(path: &Path) -> bool {
     ]
     .iter()
     .any(|one| path == Path::new(one))
-        || (path.starts_with(INBOXES) && path.file_name().is_some_and(|name| name == TAKEN_LOCK))
 }

@@ -192,17 +192,12 @@ pub fn seen(agent: &str) -> PathBuf {
     inbox(agent).join("seen")
 }
 
-/// The directory in an inbox for leased mail.
+/// The directory in an inbox for mail that one of several programs has taken.
 pub const TAKEN: &str = "taken";
 
-/// Mail of a shared inbox that is leased and not completed.
+/// Mail of a shared inbox that a program has taken and not completed.
 pub fn taken(agent: &str) -> PathBuf {
     inbox(agent).join(TAKEN)
-}
-
-/// A leased message.
-pub fn taken_file(agent: &str, name: &std::ffi::OsStr) -> PathBuf {
-    taken(agent).join(name)
 }
 
 /// Mail that expired unread or was withdrawn.
@@ -213,27 +208,6 @@ pub fn expired(agent: &str) -> PathBuf {
 /// The markers of announced messages.
 pub fn announced(agent: &str) -> PathBuf {
     inbox(agent).join(".announced")
-}
-
-/// The lock in `taken/` for changes of a lease.
-pub const TAKEN_LOCK: &str = ".lock";
-
-/// The name of the lease file beside a leased message. `None` if the message's own name is too long for it.
-pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
-    let mut lease = std::ffi::OsString::from(".");
-    lease.push(name);
-    lease.push(".lease");
-    (lease.len() <= limits::FILE_NAME).then_some(lease)
-}
-
-/// The message that a lease file belongs to. `None` for another file.
-pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let message = name
-        .as_bytes()
-        .strip_prefix(b".")?
-        .strip_suffix(b".lease")?;
-    Some(std::ffi::OsString::from_vec(message.to_vec()))
 }
 
 /// The originals of an agent's routed messages.

@@ -173,15 +173,15 @@ impl InboxMessage {
     }
 }
 
-/// The file names of the unread mail of an agent that is not leased, oldest first, with the accept times in them. No file is
+/// The file names of the unread mail of an agent that no program has taken, oldest first, with the accept times in them. No file is
 /// opened.
 pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>> {
     Ok(with_times(inbox::unread(&room.dir, agent)?))
 }
 
-/// As [`names`], with the leased mail, which is also unread.
-pub fn names_with_leased(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>> {
-    Ok(with_times(inbox::unread_with_leased(&room.dir, agent)?))
+/// As [`names`], with the mail in `taken/`, which is also unread.
+pub fn names_with_taken(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>> {
+    Ok(with_times(inbox::unread_with_taken(&room.dir, agent)?))
 }
 
 fn with_times(names: Vec<OsString>) -> Vec<(OsString, Option<Stamp>)> {
@@ -194,7 +194,7 @@ fn with_times(names: Vec<OsString>) -> Vec<(OsString, Option<Stamp>)> {
         .collect()
 }
 
-/// The number of an agent's unread messages. Leased messages count. Files that no router delivered do not, and neither do messages
+/// The number of an agent's unread messages. Messages in `taken/` count. Files that no router delivered do not, and neither do messages
 /// that left the inbox, even if the log has no receipt for them yet. If the inbox cannot be read, the log's number counts.
 pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize {
     let logged = state.mailboxes.count(agent);
@@ -205,7 +205,7 @@ pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize
 }
 
 fn count_files(room: &Room, state: &RoomState, agent: &str) -> Result<usize> {
-    let names = inbox::unread_with_leased(&room.dir, agent)?;
+    let names = inbox::unread_with_taken(&room.dir, agent)?;
     Ok(count_unread(room, &names, state, agent))
 }
 
@@ -215,9 +215,9 @@ fn count_unread(room: &Room, names: &[OsString], state: &RoomState, agent: &str)
     names.iter().filter(is_unread).count()
 }
 
-/// The number of an agent's leased messages: they are unread, but no other process can take them.
-pub fn leased_count(room: &Room, agent: &str) -> Result<usize> {
-    let names = inbox::leased(&room.dir, agent)?;
+/// The number of an agent's messages in `taken/`: they are unread, but a program has them.
+pub fn taken_count(room: &Room, agent: &str) -> Result<usize> {
+    let names = inbox::taken(&room.dir, agent)?;
     if names.is_empty() {
         return Ok(0);
     }
@@ -228,13 +228,13 @@ pub fn leased_count(room: &Room, agent: &str) -> Result<usize> {
     }))
 }
 
-/// States that there is nothing to read, and the number of leased messages, if there are any.
+/// States that there is nothing to read, and the number of messages in `taken/`, if there are any.
 pub fn nothing_unread(room: &Room, agent: &str) -> Result<String> {
-    Ok(match leased_count(room, agent)? {
+    Ok(match taken_count(room, agent)? {
         0 => "no unread messages".to_owned(),
-        leased => format!(
-            "no unread messages except {}",
-            count_of(leased, "leased message")
+        taken => format!(
+            "no unread messages except {} in taken/",
+            count_of(taken, "message")
         ),
     })
 }
@@ -383,7 +383,7 @@ pub fn seen_those(
 }
 
 /// The mail in one directory of an agent with a file name that passes `wanted`, oldest first. `wanted` gets the names in any order.
-pub fn in_directory(
+fn in_directory(
     room: &Room,
     directory: PathBuf,
     wanted: &mut dyn FnMut(&OsStr) -> bool,
@@ -401,14 +401,6 @@ pub fn in_directory(
     }
     names.sort_unstable();
     Ok(names.iter().filter_map(|name| files.load(name)).collect())
-}
-
-/// The priority in the file of an unread message, before the sender is checked. `None` if the file no longer exists, or if the
-/// beginning of the file has no priority.
-pub fn claimed_priority(inbox: &Dir, name: &OsStr) -> Option<Priority> {
-    let (bytes, _) = inbox.read_head(name, HEAD_BYTES).ok()??;
-    let priority = head::fields(&bytes)?.remove("priority")?;
-    priority.as_str().map(Priority::from_word)
 }
 
 /// The files of one directory with mail.

@@ -54,7 +54,7 @@ pub struct RoomStatus {
     pub needs_human: pending::PendingCount,
     /// Open questions.
     pub questions: pending::PendingCount,
-    /// Unread messages by agent, without zeros. Leased messages count, and files that no router delivered do not.
+    /// Unread messages by agent, without zeros. Messages in `taken/` count, and files that no router delivered do not.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
     pub waiting: Vec<PendingOutboxFiles>,

@@ -324,7 +324,7 @@ impl<'a> MessageTracer<'a> {
                     note,
                 };
                 let steps = self.steps.entry(agent).or_default();
-                // A copy that was leased then is closed again when it returns to the inbox.
+                // A copy that was in `taken/` then is closed again when it returns to the inbox.
                 let is_closed_again = step.by.is_none()
                     && step.status.is_set_by_sender()
                     && steps.iter().any(|known| known.status == step.status);

@@ -1,7 +1,6 @@
 //! Inboxes: unread mail, the delivery of copies, and the moves of read copies.
 
 mod renamed;
-pub mod taken;
 
 pub use renamed::pass_on;
 
@@ -95,13 +94,13 @@ pub fn is_unread_copy(room: &Dir, state: &RoomState, agent: &str, name: &OsStr) 
     record.is_none_or(|record| *copy_name(&record) == *name)
 }
 
-/// The names of an agent's unread mail that is not leased, oldest first, like `ls inbox/<agent>/*.json`.
+/// The names of an agent's unread mail that no program has taken, oldest first, like `ls inbox/<agent>/*.json`.
 pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     newest(room, agent, usize::MAX).map(|(names, _)| names)
 }
 
-/// The names of the files that processes of an agent have leased, in no order.
-pub fn leased(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
+/// The names of the files that programs of an agent have moved into `taken/`, in no order.
+pub fn taken(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     let Some(dir) = room.sub_if_exists(layout::taken(agent))? else {
         return Ok(Vec::new());
     };
@@ -113,10 +112,10 @@ pub fn leased(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     names.collect()
 }
 
-/// The names of an agent's unread mail in their order. Leased messages count as unread.
-pub fn unread_with_leased(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
+/// The names of an agent's unread mail in their order. Messages in `taken/` count as unread.
+pub fn unread_with_taken(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     let mut names = unread(room, agent)?;
-    names.extend(leased(room, agent)?);
+    names.extend(taken(room, agent)?);
     names.sort_unstable();
     Ok(names)
 }

@@ -7,7 +7,7 @@ use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::RenamedAgent;
 use std::ffi::OsString;
 
-/// Moves the unread and leased copies that arrived until a time, with their markers and leases, to their new agent. If
+/// Moves the unread copies that arrived until a time, also in `taken/`, with their markers to their new agent. If
 /// that agent has its own copy of a message, the other copy is moved aside. After a kill, a second call moves the rest.
 /// The moves are durable at the next barrier.
 pub fn pass_on(
@@ -52,11 +52,6 @@ pub fn pass_on(
             let is_told = is_announced(room, of, &name)?;
             if is_told {
                 announce(room, to, &name)?;
-            }
-            if let Some(lease) = layout::lease(&name)
-                && !is_inbox
-            {
-                move_file(&from, &lease, &into, "move to")?;
             }
             move_file(&from, &name, &into, "move to")?;
             if is_told {

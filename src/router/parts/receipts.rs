@@ -76,7 +76,7 @@ impl ObservedReceipts {
         seq: u64,
         name: &OsStr,
     ) {
-        // A leased or returned copy may be seen later.
+        // A taken or returned copy may be seen later.
         if has_file(room, layout::taken(agent), name) || has_file(room, layout::inbox(agent), name)
         {
             return;

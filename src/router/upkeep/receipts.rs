@@ -24,7 +24,7 @@ pub(in crate::router) enum InboxSelection {
 }
 
 impl Router {
-    /// Notes that a file left this agent's inbox or its directory of leased copies.
+    /// Notes that a file left this agent's inbox or its `taken/`.
     pub(in crate::router) fn note_left(&mut self, agent: &str, name: &OsStr) {
         let state = self.journal.state();
         let at = layout::read_delivered(name);

@@ -213,7 +213,7 @@ impl RouterEvents {
         self.add(&WatchedPlace::Inbox(agent.to_owned()))
     }
 
-    /// Watches an agent's directory of leased mail.
+    /// Watches an agent's `taken/`.
     pub fn taken(&mut self, agent: &str) -> Result<()> {
         self.add(&WatchedPlace::Taken(agent.to_owned()))
     }

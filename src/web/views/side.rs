@@ -48,7 +48,7 @@ impl SidebarContent {
         let glance = status::glance(&app.room)?;
         let (pending, everybody) = (app.pending()?, app.everybody()?);
         let needs = pending.items.len() + pending.older;
-        let unread = inbox::names_with_leased(&app.room, id::HUMAN)?.len();
+        let unread = inbox::names_with_taken(&app.room, id::HUMAN)?.len();
         let counts = VIEWS.map(|(place, _)| match place {
             "/" => needs,
             "/inbox" => unread,

@@ -169,7 +169,7 @@ struct UnreadMail {
 impl UnreadMail {
     fn of(app: &WebApp) -> Result<UnreadMail> {
         let (mut at, mut files) = (BTreeSet::new(), Vec::new());
-        for (name, accepted) in inbox::names_with_leased(&app.room, id::HUMAN)? {
+        for (name, accepted) in inbox::names_with_taken(&app.room, id::HUMAN)? {
             match accepted {
                 Some(stamp) => drop(at.insert(stamp)),
                 None => files.push(name.to_string_lossy().into_owned()),
