@@ -239,7 +239,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 21] = [
+const ACTIONS: [(&[&str], &str); 20] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",
@@ -296,14 +296,6 @@ const ACTIONS: [(&[&str], &str); 21] = [
     (
         &["share", "/etc/passwd", "--category", "x", "--as", "bob"],
         "cannot attach",
-    ),
-    (
-        &["rejected", "drop", "--all", "--yes"],
-        "only a person can change the rejected files of alice",
-    ),
-    (
-        &["rejected", "retry", "--all"],
-        "only a person can change the rejected files of alice",
     ),
     (
         &["agent", "set", "human", "--name", "Boss"],

@@ -183,7 +183,6 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
         "send alice hello --as human",
         "inbox alice",
         "read --as alice",
-        "rejected retry x.json",
         "join carol --session s1",
     ] {
         let said = world.run_env(command, "MAILBAG_ROOM", &room);

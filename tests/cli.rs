@@ -9,7 +9,6 @@ mod mistakes;
 mod non_utf_8;
 mod reading;
 mod refused;
-mod retrying;
 mod room_problems;
 mod sending;
 mod sharing;

@@ -12,8 +12,6 @@ const PAGE: &str = "docs/json.md";
 
 /// Commands without JSON output, with the reason.
 const WITHOUT: &[(&str, &str)] = &[
-    ("rejected drop", ""),
-    ("rejected retry", ""),
     ("exec", "prints what its command prints"),
     ("generate completions", "prints a script"),
     ("generate schema", "prints a schema as it is"),

@@ -1,4 +1,4 @@
-//! The service files of the docs: the service managers accept them, and what they start runs.
+//! The service files of the docs: the service managers accept them, and they start a router.
 
 use crate::files;
 use crate::world::{World, lossy, skip};

@@ -205,7 +205,7 @@ const JOINS: &[TidyException] = &[
         &["src/query/rejected.rs"],
     ),
     (
-        "layout::outbox(sender).join(name)",
+        "layout::outbox(&sender).join(&name)",
         "only shown: where the file was put",
         &["src/commands/rejected.rs"],
     ),

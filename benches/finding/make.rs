@@ -248,7 +248,6 @@ impl Maker {
             claim: layout::claim(self.number, from, OsStr::new(&file)),
             line: None,
             more: false,
-            retries: None,
             arrived: None,
         };
         let mut agents: Vec<_> = to.iter().map(|agent| agent.as_str().into()).collect();

@@ -4,13 +4,11 @@ use super::ack::{self, AckRequest};
 use super::approval::{self, DecisionRequest};
 use super::claim::{self, ClaimAction};
 use super::post::{delivery, post};
-use super::rejected::{self, RejectedSelection};
 use super::reply::{ReplyDraft, reply};
 use super::send::MessageDraft;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
-use crate::message::record::EventKind;
 use crate::message::reference::Reference;
 use crate::message::status::CopyStatus;
 use crate::query::identity::AgentIdentity;
@@ -33,8 +31,6 @@ pub enum ItemAction {
     Accept,
     /// Decline an offer of claims.
     Decline,
-    /// Send a rejected message again.
-    SendAgain,
     /// Release the claim that an agent waits for, with this reason.
     Release(Option<String>),
     /// Remove the item from the list.
@@ -81,7 +77,6 @@ pub fn answer(
         }
         ItemAction::Accept => change_claims(room, who, ClaimAction::Accept(Some(number)), None),
         ItemAction::Decline => change_claims(room, who, ClaimAction::Decline(Some(number)), None),
-        ItemAction::SendAgain => send_again(room, who, number),
         ItemAction::Release(note) => release(room, who, item, note),
         ItemAction::Dismiss => {
             check_dismissals(room, who, std::slice::from_ref(&number))?;
@@ -133,34 +128,6 @@ fn is_open(room: &Room, who: &AgentIdentity, item: &PendingItem) -> Result<()> {
         ),
         "nothing was sent",
     ))
-}
-
-fn send_again(room: &Room, who: &AgentIdentity, number: String) -> Result<String> {
-    let retried = rejected::retry(
-        room,
-        &RejectedSelection::Named(vec![number.clone()]),
-        None,
-        limits::WRITER_WAIT,
-    )?;
-    // The item is the notice of the rejection, which has been acted on.
-    let acted = dismiss(room, who, &number);
-    if let Some(again) = retried
-        .iter()
-        .find(|one| one.event == Some(EventKind::Rejected))
-    {
-        return Err(Error::NotGranted(again.problems.clone()));
-    }
-    acted?;
-    let accepted: Vec<String> = retried
-        .iter()
-        .filter_map(|one| one.new_seq)
-        .map(|seq| format!("#{seq}"))
-        .collect();
-    Ok(if accepted.is_empty() {
-        format!("{number} is in the outbox again")
-    } else {
-        format!("sent {number} again as {}", accepted.join(", "))
-    })
 }
 
 /// Removes these items from the list, and returns a sentence about it.

@@ -461,7 +461,7 @@ pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
             .any(|one| *one.from == *agent || *one.to == *agent)
 }
 
-/// Returns true if there is unread mail, also in `taken/`, or a file to send.
+/// Returns true if there is a file to send or unread mail, even if it is in `taken/`.
 pub(super) fn has_mail(room: &Room, agent: &str) -> Result<bool> {
     let (_, unread) = inbox::newest(&room.dir, agent, 0)?;
     Ok(unread > 0

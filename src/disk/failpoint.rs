@@ -24,8 +24,6 @@ pub enum Failpoint {
     Holes,
     /// The lookup of (sender, id).
     DuplicateCheck,
-    /// The lookup of an accepted retry of the same rejection.
-    RetryCheck,
     /// Renames that never replace another file.
     NoReplace,
     /// The check whether a file that cannot be moved already exists at its target, under its second name.

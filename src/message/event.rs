@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The kind of an event.
@@ -151,43 +150,9 @@ pub struct MessageOrigin {
     /// Further lines of the picked-up file follow in a later batch. True on the last record of the file in this batch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
-    /// The rejection, for a message that was sent again; the first one after several rejections.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retries: Option<RetriedRejection>,
     /// The item of a link that brought it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived: Option<IncomingItem>,
-}
-
-/// The rejection of a message that was sent again. All retries of this message have the same value.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct RetriedRejection {
-    /// The record of the rejection.
-    pub seq: u64,
-    /// The line of the message: of the rejected line, or of a line in a retry of a file that was rejected as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-impl RetriedRejection {
-    /// The line from 1. A file with one message has one line, whatever the form of its name.
-    pub fn line(self) -> u32 {
-        self.line.unwrap_or(1)
-    }
-}
-
-impl PartialEq for RetriedRejection {
-    fn eq(&self, other: &RetriedRejection) -> bool {
-        (self.seq, self.line()) == (other.seq, other.line())
-    }
-}
-
-impl Eq for RetriedRejection {}
-
-impl Hash for RetriedRejection {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.seq, self.line()).hash(state);
-    }
 }
 
 /// An accepted message.

@@ -5,7 +5,7 @@ use super::claim::ClaimChange;
 use super::decision::ApprovalChange;
 use super::event::{
     AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
-    MessageTimes, RecipientGroup, RecordedChange, RetriedRejection, RouterAction, RouterNotice,
+    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
 use super::gap::LogGap;
 use super::name::MessageName;
@@ -34,7 +34,6 @@ pub(super) struct RecordFields {
     line: Option<u32>,
     #[serde(default)]
     more: bool,
-    retries: Option<RetriedRejection>,
     arrived: Option<IncomingItem>,
     from: Option<Arc<str>>,
     id: Option<String>,
@@ -130,7 +129,6 @@ impl RecordFields {
             claim: need("claim", self.claim.take())?,
             line: self.line,
             more: self.more,
-            retries: self.retries,
             arrived: self.arrived.take(),
         })
     }

@@ -3,7 +3,7 @@
 use super::carried::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 pub use super::event::{
     AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
-    MessageTimes, RecipientGroup, RecordedChange, RetriedRejection, RouterAction, RouterNotice,
+    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
 use super::fields::RecordFields;
 use super::gap::LogGap;
@@ -343,7 +343,6 @@ mod tests {
                 claim: "1~alice~a.json".into(),
                 line: Some(2),
                 more: true,
-                retries: None,
                 arrived: None,
             },
             name: MessageName {

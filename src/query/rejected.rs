@@ -18,7 +18,7 @@ pub struct ListedRejection {
     pub seq: u64,
     /// Sender.
     pub agent: String,
-    /// Name of the dropped file. A retry has the name of the first rejected file.
+    /// Name of the dropped file.
     pub name: String,
     /// The file, relative to the room; `None` if it was removed.
     #[serde(serialize_with = "write_path")]
@@ -41,7 +41,7 @@ pub struct ListedRejection {
     /// For a line: its text in the explanation.
     #[serde(skip)]
     pub text: Option<String>,
-    /// For a line: the file that contains it, if none of its lines was accepted. It is removed with the last of its lines.
+    /// For a line: the file that contains it, if none of its lines was accepted.
     #[serde(skip)]
     pub kept_in: Option<PathBuf>,
 }
@@ -51,39 +51,6 @@ impl ListedRejection {
     pub fn is_same(&self, other: &ListedRejection) -> bool {
         (self.seq, &self.agent) == (other.seq, &other.agent)
     }
-}
-
-/// The file that contains a rejected line, if it is the last of its rejected lines.
-pub fn last_of_file(room: &Room, refused: &ListedRejection) -> Result<Option<PathBuf>> {
-    let Some(kept) = &refused.kept_in else {
-        return Ok(None);
-    };
-    let others = of(room, &refused.agent)?;
-    let is_last = !others
-        .iter()
-        .filter(|other| other.seq != refused.seq && other.explanation.is_some())
-        .any(|other| other.kept_in.as_ref() == Some(kept));
-    Ok(is_last.then(|| kept.clone()))
-}
-
-/// The text of a rejected line: from its file if that still exists, else from the explanation.
-pub fn line_of(room: &Room, refused: &ListedRejection) -> Result<Option<Vec<u8>>> {
-    let (Some(text), None) = (&refused.text, &refused.file) else {
-        return Ok(None);
-    };
-    let kept = refused
-        .kept_in
-        .as_ref()
-        .map(|path| room.dir.read(path, limits::MESSAGE_BYTES_MOST))
-        .transpose()?;
-    let nth = refused
-        .line
-        .and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
-    let line = kept
-        .flatten()
-        .zip(nth)
-        .and_then(|(bytes, nth)| Some(bytes.split(|&byte| byte == b'\n').nth(nth)?.to_vec()));
-    Ok(Some(line.unwrap_or_else(|| text.clone().into_bytes())))
 }
 
 /// The number of an agent's rejected files that still exist.

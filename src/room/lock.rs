@@ -29,12 +29,6 @@ impl Room {
         self.dir.lock_within(layout::REGISTRY_LOCK, Duration::ZERO)
     }
 
-    /// Locks `rejected/`, so that only one command at a time moves files out of it.
-    pub fn lock_rejected(&self) -> Result<LockFile> {
-        self.dir
-            .lock_within(layout::REJECTED_LOCK, limits::EDIT_WAIT)
-    }
-
     /// Locks the archive, or fails if another archiver is running.
     pub fn lock_archive(&self) -> Result<LockFile> {
         self.dir

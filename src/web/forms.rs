@@ -13,11 +13,11 @@ use crate::commands::answer::{ItemAction, answer as settle, dismiss_all};
 use crate::commands::approval::{DecisionRequest, decide};
 use crate::commands::post::post;
 use crate::commands::read::mark_files_seen;
-use crate::commands::rejected::{self, RejectedSelection, RetryResult};
+use crate::commands::rejected;
 use crate::commands::reply::{ReplyDraft, reply};
 use crate::commands::send::MessageDraft;
 use crate::message::id;
-use crate::message::record::EventKind;
+use crate::message::record::{EventKind, Record};
 use crate::query::inbox;
 use crate::query::pending::{PendingItem, PendingItemKey};
 use axum::extract::{Path, State};
@@ -156,7 +156,6 @@ fn settle_item(app: &WebApp, form: AnswerForm) -> Result<String> {
         (Some("reply"), None) => return Err(Error::usage("the reply is empty", "write a text")),
         (Some("accept"), _) => ItemAction::Accept,
         (Some("decline"), _) => ItemAction::Decline,
-        (Some("again"), _) => ItemAction::SendAgain,
         (Some("release"), text) => ItemAction::Release(text),
         (Some("dismiss"), _) => ItemAction::Dismiss,
         _ => {
@@ -299,12 +298,11 @@ fn sent(app: &WebApp, letter: &MessageForm) -> Result<String> {
 /// The text of a rejected file, as the person fixed it.
 #[derive(Debug, Deserialize)]
 pub(super) struct CorrectionForm {
-    #[serde(default)]
-    action: String,
     text: String,
 }
 
-/// Sends a rejected message again, or drops it. If it is rejected again, the next page shows the new reasons with the text.
+/// Drops a corrected message as a new file of its sender. If it is rejected again, the next page shows the new reasons with the
+/// text.
 pub(super) async fn fix(
     State(app): State<Arc<WebApp>>,
     Path(seq): Path<String>,
@@ -315,43 +313,30 @@ pub(super) async fn fix(
         Err(failure) => return failure.json(),
     };
     done(&app, move |app| {
-        let which = RejectedSelection::Named(vec![format!("#{seq}")]);
-        if form.action == "drop" {
-            rejected::remove_all(&app.room, rejected::list(&app.room, &which)?)?;
-            return Ok(FormResult {
-                next: Some("/rejected".to_owned()),
-                ..FormResult::stay(format!("dropped #{seq}"))
-            });
-        }
-        let content = form.text.replace("\r\n", "\n").into_bytes();
-        let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?;
-        let shown = retried
-            .iter()
-            .find(|one| one.event == Some(EventKind::Rejected))
-            .or(retried.last());
-        Ok(shown.map_or_else(
-            || FormResult::stay("it is in the outbox again".to_owned()),
-            sent_again,
-        ))
+        let text = form.text.replace("\r\n", "\n");
+        let record = rejected::correct(&app.room, seq, text.as_bytes(), limits::WRITER_WAIT)?;
+        Ok(corrected(record.as_ref()))
     })
     .await
 }
 
-fn sent_again(one: &RetryResult) -> FormResult {
-    if one.event == Some(EventKind::Rejected) {
-        let next = format!("/rejected/{}", one.new_seq.unwrap_or(one.seq));
+fn corrected(record: Option<&Record>) -> FormResult {
+    let Some(record) = record else {
+        return FormResult::stay("it is in the outbox".to_owned());
+    };
+    if record.kind() == EventKind::Rejected {
         return FormResult {
             message: "rejected again".to_owned(),
             failed: true,
-            next: Some(next),
+            next: Some(format!("/rejected/{}", record.seq)),
             confirm: false,
         };
     }
-    let to = listed(&one.recipients);
-    let message = match one.new_seq {
-        Some(record) if !to.is_empty() => format!("sent again as #{record} to {to}"),
-        Some(record) => format!("sent again as #{record}"),
-        None => "it is in the outbox again".to_owned(),
+    let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).collect();
+    let number = format!("sent as #{}", record.seq);
+    let message = match &to[..] {
+        [] => number,
+        _ => format!("{number} to {}", listed(&to)),
     };
     FormResult {
         next: Some("/rejected".to_owned()),

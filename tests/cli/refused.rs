@@ -1,7 +1,7 @@
 //! `mailbag rejected`
 
 use crate::files;
-use crate::world::{World, parse_json};
+use crate::world::World;
 use serde_json::{Value, json};
 
 /// Two rejected files of alice, and one of bob.
@@ -79,146 +79,6 @@ fn rejected_files_are_listed_in_their_order_and_shown_with_all_problems() {
 }
 
 #[test]
-fn a_retried_file_is_accepted_once_its_recipient_exists() {
-    let world = world();
-    let number = seq(&world, "one.json");
-    let ran = world.run(&["rejected", "retry", &number]);
-    assert!(
-        ran.code == 65
-            && ran.out.contains("rejected again")
-            && ran.out.contains("did you mean bob"),
-        "{ran:?}"
-    );
-    assert_eq!(listed(&world)[2], ("alice".into(), "one.json".into()));
-    world.ok("agent add bbo");
-    let retried = world.items("rejected retry one.json");
-    assert_fields!(retried[0], event: "accepted", recipients: ["bbo"]);
-    assert_eq!(world.bodies("bbo"), ["one"]);
-    assert_eq!(world.inbox("bbo")[0]["from"], "alice");
-    assert!(
-        !listed(&world)
-            .iter()
-            .any(|(_, name)| name.contains("one.json")),
-        "nothing of it is left"
-    );
-    assert!(
-        world
-            .names("rejected/alice")
-            .iter()
-            .all(|name| name.contains("two"))
-    );
-}
-
-#[test]
-fn files_that_are_sent_again_together_arrive_in_their_first_order() {
-    // P290
-    let world = World::alice_and_bob();
-    let bodies: Vec<String> = (1..=12).map(|n| format!("step {n:02}")).collect();
-    for body in &bodies {
-        world.mail(
-            "alice",
-            &format!("{body}.json"),
-            json!({"to": "carol", "body": body}),
-        );
-    }
-    world.pass();
-    world.ok("agent add carol");
-    world.ok("rejected retry --all");
-    assert_eq!(world.bodies("carol"), bodies);
-}
-
-#[test]
-fn a_corrected_file_replaces_the_rejected_one() {
-    let world = world();
-    let mended = world.path().join("mended.json");
-    files::write(&mended, r#"{"to": "bob", "body": "mended"}"#);
-    let path = mended.to_string_lossy();
-    let _router = world.router("");
-    assert_contains!(
-        world.ok(&["rejected", "retry", "one.json", &path]),
-        "of alice: accepted as #",
-        "for bob"
-    );
-    world.wait("bob has it", || {
-        world.bodies("bob").contains(&"mended".to_owned())
-    });
-    assert!(mended.exists() && !listed(&world).iter().any(|(_, name)| name == "one.json"));
-    assert_contains!(
-        world.fails(2, &["rejected", "retry", "--agent", "alice", &path]),
-        "--agent"
-    );
-    let said = world.fails(3, "rejected retry two.json nowhere.json");
-    assert!(
-        said.contains("nowhere.json") && listed(&world).len() == 2,
-        "{said}"
-    );
-}
-
-#[test]
-fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
-    let world = world();
-    world.ok("agent add bbo");
-    world.ok("agent set bob --status retired");
-    let said = world.fails(2, "rejected retry --all");
-    assert!(
-        said.contains("mailbag agent set bob --status offline") && listed(&world).len() == 3,
-        "{said}"
-    );
-    let ran = world.run("rejected retry --agent alice --json");
-    let retried = parse_json(&ran.out);
-    let retried = &retried["retried"];
-    assert_eq!(
-        (ran.code, &retried[0]["event"], &retried[1]["event"]),
-        (65, &json!("accepted"), &json!("rejected"))
-    );
-    assert!(retried[1]["problems"][0]["code"].is_string(), "{retried}");
-    assert_eq!(world.names("outbox/alice"), Vec::<String>::new());
-}
-
-#[test]
-fn drop_deletes_only_the_named_rejected_files() {
-    let world = world();
-    let before = world.everything();
-    assert_contains!(world.fails(2, "rejected drop --all"), "--yes");
-    assert_contains!(world.fails(2, "rejected drop"), "SEQ|NAME");
-    assert_eq!(world.everything(), before);
-    assert_eq!(
-        world.ok("rejected drop one.json one.json --yes").trim(),
-        "removed 1 rejected file"
-    );
-    assert_eq!(listed(&world).len(), 2);
-    assert_eq!(
-        world
-            .items("rejected drop --all --yes")
-            .as_array()
-            .map(Vec::len),
-        Some(2)
-    );
-    assert_eq!(
-        (listed(&world).len(), world.names("rejected/alice")),
-        (0, Vec::new())
-    );
-    assert_eq!(world.json("status")["rejected"], json!([]));
-}
-
-#[test]
-fn a_rejection_of_the_person_leaves_pending_when_its_file_is_dropped() {
-    let world = world();
-    world.drop_file("human", "own.json", r#"{"to": "nobody", "body": "x"}"#);
-    let items = || world.json("pending")["items"].clone();
-    assert_eq!(items()[0]["kind"], "rejection");
-    world.ok("rejected drop own.json --yes");
-    assert_eq!(items(), json!([]));
-    let agents: Vec<Value> = world.inbox("alice");
-    world.ok("rejected drop --all --yes");
-    assert_eq!(
-        world.inbox("alice"),
-        agents,
-        "an agent still reads its bounce"
-    );
-}
-
-#[test]
 fn unusual_files_in_rejected_are_listed_correctly() {
     let world = World::alice_and_bob();
     // A file named like an explanation, a directory, and an explanation without its rejected file.
@@ -244,19 +104,8 @@ fn unusual_files_in_rejected_are_listed_correctly() {
     assert_eq!(names.len(), 4);
     assert!(world.json("rejected show x.error.json")["text"] == "[]");
     assert_contains!(world.ok("rejected show d.json"), "cannot show the file");
-    assert_contains!(world.fails(3, "rejected retry taken.json"), "was removed");
+    assert_contains!(world.ok("rejected show taken.json"), "the file was removed");
     assert_contains!(world.ok("rejected show 900"), "cannot read its explanation");
-    assert_eq!(
-        world.ok("rejected drop --all --yes").trim(),
-        "removed 4 rejected files"
-    );
-    assert_eq!(
-        (
-            world.names("rejected/alice"),
-            world.room("rejected/alice/notes.txt").exists()
-        ),
-        (Vec::new(), true)
-    );
 }
 
 #[test]
@@ -278,7 +127,7 @@ fn status_names_the_command_that_fixes_each_problem() {
 }
 
 #[test]
-fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
+fn a_rejected_line_is_shown_and_listed_with_its_number() {
     let world = World::alice_and_bob();
     world.route(
         "alice",
@@ -299,13 +148,6 @@ fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
         "turn.ndjson, line 2",
         "\"two\""
     );
-    world.ok("agent add bbo");
-    assert_contains!(world.ok("rejected retry --all"), "for bbo");
-    assert_eq!(
-        (world.bodies("bbo"), world.bodies("bob")),
-        (vec!["two".to_owned()], vec!["one".to_owned()])
-    );
-    assert_eq!(world.items("rejected list"), json!([]));
 }
 
 /// Alice dropped a file of three lines; these have an unregistered recipient.
@@ -323,100 +165,51 @@ fn lines(refused: &[usize]) -> World {
 }
 
 #[test]
-fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
-    let world = lines(&[1, 2, 3]);
-    let listed = world.items("rejected list");
-    assert_eq!(
-        (listed.as_array().map(Vec::len), &listed[0]["line"]),
-        (Some(3), &json!(1)),
-        "{listed}"
-    );
-    world.ok("agent add bbo");
-    let retried = world.items("rejected retry turn.ndjson");
-    assert_eq!(retried.as_array().map(Vec::len), Some(3), "{retried}");
-    assert_eq!(world.bodies("bbo").len(), 3);
-    // No entry or explanation of this number remains.
-    for one in listed.as_array().expect("a list") {
-        world.fails(3, &["rejected", "retry", &one["seq"].to_string()]);
-    }
-    assert_eq!(world.bodies("bbo").len(), 3);
-    assert_eq!(
-        std::fs::read_dir(world.room("rejected/alice"))
-            .map(Iterator::count)
-            .unwrap_or_default(),
-        0
-    );
-    assert_eq!(
-        (
-            world.items("rejected list"),
-            world.json("status")["rejected"].clone()
-        ),
-        (json!([]), json!([]))
-    );
-}
-
-#[test]
-fn a_file_of_lines_is_removed_after_each_line_was_retried() {
-    let world = lines(&[1, 2, 3]);
-    world.ok("agent add bbo");
-    let seqs: Vec<String> = world
-        .items("rejected list")
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| one["seq"].to_string())
-        .collect();
-    for (n, seq) in seqs.iter().enumerate() {
-        world.ok(&["rejected", "retry", &format!("#{seq}")]);
-        assert_eq!(world.bodies("bbo").len(), n + 1);
-    }
-    assert_eq!(
-        std::fs::read_dir(world.room("rejected/alice"))
-            .map(Iterator::count)
-            .unwrap_or_default(),
-        0
-    );
-}
-
-#[test]
-fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
+fn the_name_of_a_file_with_several_rejected_lines_is_ambiguous() {
     let world = lines(&[2, 3]);
     assert_contains!(
         world.fails(2, "rejected show turn.ndjson"),
         "(line 2)",
         "(line 3)"
     );
-    world.ok("agent add bbo");
-    world.route(
-        "alice",
-        "turn.ndjson",
-        "{\"to\": \"nobody\", \"body\": \"another file\"}\n",
-    );
-    assert_contains!(
-        world.fails(2, "rejected retry turn.ndjson"),
-        "(line 1)",
-        "(line 2)"
-    );
-    assert_eq!(
-        world
-            .items(&[
-                "rejected",
-                "drop",
-                &world.items("rejected list")[2]["seq"].to_string(),
-                "--yes"
-            ])
-            .as_array()
-            .map(Vec::len),
-        Some(1)
-    );
-    world.ok("rejected retry turn.ndjson");
-    let mut bodies = world.bodies("bbo");
-    bodies.sort();
-    assert_eq!(
-        (bodies, world.bodies("bob")),
-        (
-            vec!["line 2".to_owned(), "line 3".to_owned()],
-            vec!["line 1".to_owned()]
-        )
-    );
+}
+
+#[test]
+fn a_rejection_leaves_pending_when_a_corrected_file_is_accepted_or_it_is_dismissed() {
+    let world = World::alice_and_bob();
+    let open = || {
+        let items = world.json("pending --as alice")["items"].clone();
+        items.as_array().map(Vec::len)
+    };
+    let drop = |name: &str, message: Value| world.route("alice", name, message);
+    drop("one.json", json!({"id": "m", "to": "bbo", "body": "x"}));
+    drop("one.json", json!({"to": "bbo", "body": "x"}));
+    drop("two.json", json!({"to": "bbo", "body": "x"}));
+    assert_eq!(open(), Some(3));
+    drop("other.json", json!({"to": "bob", "body": "x"}));
+    assert_eq!(open(), Some(3), "another file corrects nothing");
+    world.route("bob", "two.json", json!({"to": "alice", "body": "x"}));
+    assert_eq!(open(), Some(3), "nor does a file of another sender");
+    drop("fixed.json", json!({"id": "m", "to": "bob", "body": "x"}));
+    assert_eq!(open(), Some(2), "the same id");
+    drop("one.ndjson", json!({"to": "bob", "body": "x"}));
+    assert_eq!(open(), Some(1), "the same name");
+    let item = world.json("pending --as alice")["items"][0]["seq"].to_string();
+    world.ok(&["dismiss", &item, "--as", "alice"]);
+    assert_eq!(open(), Some(0));
+    assert_eq!(listed(&world).len(), 3, "the rejected files stay");
+}
+
+#[test]
+fn other_lines_of_a_file_do_not_close_the_rejection_of_a_line() {
+    let world = lines(&[2]);
+    let open = || {
+        let items = world.json("pending --as alice")["items"].clone();
+        items.as_array().map(Vec::len)
+    };
+    assert_eq!(open(), Some(1));
+    let fixed = json!({"to": "bob", "body": "line 2"});
+    world.route("alice", "turn.ndjson", format!("{fixed}\n"));
+    assert_eq!(open(), Some(0));
+    assert_eq!(world.bodies("bob").len(), 3);
 }

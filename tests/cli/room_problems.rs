@@ -14,7 +14,6 @@ const SENDING: &[&[&str]] = &[
     &["ack", "2", "--as", "bob"],
     &["dismiss", "2", "--as", "bob"],
     &["decide", "3", "yes", "--digest", "00", "--as", "bob"],
-    &["rejected", "retry", "--all"],
 ];
 
 /// Other commands that need a room.

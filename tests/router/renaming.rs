@@ -440,7 +440,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
 }
 
 #[test]
-fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
+fn a_corrected_file_under_the_present_name_closes_the_rejection() {
     // P145, P290
     let world = World::with("alice bob kiwi");
     let text = r#"{"from": "kiwi", "to": "carol", "body": "hello"}"#;
@@ -449,19 +449,15 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
     world.pass();
     world.ok("agent add carol");
     assert_eq!(world.items("rejected list --agent bob")[0]["agent"], "kiwi");
-    let corrected = world.path().join("corrected.json");
-    files::write(&corrected, r#"{"to": "carol", "body": "hello"}"#);
-    let corrected = corrected.to_str().expect("UTF-8");
-    assert_contains!(world.ok(&["rejected", "retry", "2", corrected]), "accepted");
-    assert_eq!(world.inbox("carol")[0]["from"], "bob");
-    // The second retry of a file that a sync tool restored.
-    for body in ["hello", "other"] {
-        let restored = json!({"to": "carol", "body": body}).to_string();
-        world.route("bob", &format!("retry~2~{body}.json"), restored);
-        assert_eq!(world.bodies("carol"), ["hello"]);
-    }
-    let last = world.inbox("bob").pop().expect("a bounce");
-    assert_eq!(last["metadata"]["problems"][0]["code"], "retried", "{last}");
+    let open = || {
+        world.json("pending --as bob")["items"]
+            .as_array()
+            .map(Vec::len)
+    };
+    assert_eq!(open(), Some(1));
+    world.route("bob", "x.json", r#"{"to": "carol", "body": "hello"}"#);
+    assert_eq!(world.bodies("carol"), ["hello"]);
+    assert_eq!(open(), Some(0));
 }
 
 #[test]

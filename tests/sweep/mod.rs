@@ -29,4 +29,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { accidents archive backup broken cache calls carriers charter claims controls cut decisions device device_itself entries errors full_disk ledger leftovers letters links notices one_pass order originals passing promise ptrace receipts records relations renames requests retries scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog written }
+on_traceable_machines! { accidents archive backup broken cache calls carriers charter claims controls cut decisions device device_itself entries errors full_disk ledger leftovers letters links notices one_pass order originals passing promise ptrace receipts records relations renames requests scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog written }

@@ -1,6 +1,5 @@
 //! One inbox of several programs: a program takes a message by moving it into `taken/`.
 
-use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -93,5 +92,5 @@ fn a_withdrawal_of_a_taken_message_is_traced_once() {
         .filter(|step| step["status"] == "withdrawn");
     let by: Vec<&Value> = withdrawn.map(|step| &step["by"]).collect();
     assert_eq!(by, ["alice"], "{trace:#}");
-    assert!(files::read_text(world.room("inbox/bob").join(&name)).contains("one"));
+    assert_eq!(world.names("inbox/bob/expired"), [name]);
 }

@@ -222,10 +222,9 @@ await step("a message is written, with a preview of who it reaches", async () =>
   await page.locator("#note", { hasText: "to alice" }).waitFor();
 });
 
-await step("rejected mail is fixed with the suggestion and sent again, or dropped", async () => {
+await step("rejected mail is fixed with the suggestion and sent again", async () => {
   writeFileSync(".mailbag/outbox/alice/bad.json", '{"to": "bbo", "body": "The suggestion fixes this."}');
-  writeFileSync(".mailbag/outbox/alice/worse.json", '{"to": "zzz", "subject": "No such agent", "body": "x"}');
-  await page.locator("#side", { hasText: /Rejected\s+2/ }).waitFor();
+  await page.locator("#side", { hasText: /Rejected\s+1/ }).waitFor();
   await page.goto(new URL("/rejected", url).href);
   const row = page.locator(".entry", { hasText: "The suggestion fixes this." });
   assert.match(await row.innerText(), /alice\s+to\s+→\s+bbo/);
@@ -235,10 +234,6 @@ await step("rejected mail is fixed with the suggestion and sent again, or droppe
   assert.equal(JSON.parse(await page.locator("textarea").inputValue()).to, "bob");
   await page.locator("button", { hasText: "Send again" }).click();
   await page.locator("#note", { hasText: "to bob" }).waitFor();
-  await page.locator(".subject a", { hasText: "No such agent" }).click();
-  await page.locator("button", { hasText: "Drop" }).click();
-  await page.locator("#note", { hasText: "dropped" }).waitFor();
-  await page.locator(".empty", { hasText: "No rejected mail" }).waitFor();
 });
 
 await step("a search finds words in any order, and keeps its place and its form", async () => {

@@ -265,7 +265,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
 }
 
 #[test]
-fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
+fn rejected_mail_is_fixed_and_sent_as_a_new_file() {
     let world = World::alice_and_bob();
     world.route("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let page = Page::of(&world);
@@ -287,20 +287,18 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     assert_contains!(next["message"].to_string(), "to bob");
     assert_contains!(world.ok("read --as bob"), "fixed");
     assert_eq!(
-        world.json("rejected list")["rejected"],
+        world.json("pending --as alice")["items"],
         serde_json::json!([])
     );
-    world.route("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
-    let seq = world.json("rejected list")["rejected"][0]["seq"].to_string();
-    let dropped = page.submit(
-        &format!("/rejected/{seq}"),
-        &[("action", "drop"), ("text", "changed")],
-    );
-    assert_eq!(dropped["next"], "/rejected", "{dropped}");
     assert_eq!(
-        world.json("rejected list")["rejected"],
-        serde_json::json!([])
+        world.names("rejected/alice").len(),
+        4,
+        "the rejected files stay"
     );
+    world.drop_file("alice", "bad.json", "{");
+    world.run("agent set alice --status retired");
+    let failed = page.submit(&place, &[("text", r#"{"to": "bob", "body": "x"}"#)]);
+    assert_contains!(failed.to_string(), "is retired");
 }
 
 #[test]

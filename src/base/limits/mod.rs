@@ -164,7 +164,7 @@ pub const BRIEFING_HINT: usize = 200;
 const _: () = assert!(BRIEFING_HINT * 4 < BRIEFING);
 /// The number of characters of a subject in the text about mail that a hook gives a client.
 pub const BRIEFING_SUBJECT: usize = 80;
-/// The largest small file of a session or a user: the counts that it was told, its edits, the decision key.
+/// The largest small file of a session or a user, such as its edits or the decision key.
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// The age of an unlocked draft in an outbox that a killed command left.
 pub const DRAFT_AGE: Duration = Duration::from_secs(600);

@@ -5,12 +5,11 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-const FORMS: [(&str, &str); 17] = [
+const FORMS: [(&str, &str); 16] = [
     ("1 yes, 1y", "decide item 1"),
     ("#12 yes", "by record number"),
     ("#12 use 8080", "reply to a question"),
     ("1 accept", "or decline: an offer"),
-    ("#12 send again", "send rejected mail again"),
     ("#12 dismiss", "remove from the list"),
     (
         "@bob hello",

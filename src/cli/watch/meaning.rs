@@ -210,7 +210,6 @@ fn word(slot: &NumberedItem, text: &str) -> Option<ItemAction> {
         "offer" if begins("accept") => Some(ItemAction::Accept),
         "offer" if begins("decline") => Some(ItemAction::Decline),
         "claim" if begins("release") => Some(ItemAction::Release(None)),
-        "rejection" if begins("send again") || begins("retry") => Some(ItemAction::SendAgain),
         "question" | "escalation" | "rejection" => dismissal(&lower),
         _ => None,
     }
@@ -230,10 +229,9 @@ fn dismissal(text: &str) -> Option<ItemAction> {
 /// The words that answer an item, as a person types them.
 pub(super) fn words(slot: &NumberedItem) -> Vec<String> {
     let more: &[&str] = match slot.item.kind {
-        "approval" | "question" | "escalation" => &["dismiss"],
+        "approval" | "question" | "escalation" | "rejection" => &["dismiss"],
         "offer" => &["accept", "decline"],
         "claim" => &["release"],
-        "rejection" => &["send again", "dismiss"],
         _ => &[],
     };
     slot.item
@@ -252,7 +250,7 @@ pub(super) fn forms(slot: &NumberedItem) -> String {
         "question" | "escalation" => "a reply, or dismiss",
         "offer" => "accept or decline",
         "claim" => "release",
-        "rejection" => "send again, or dismiss",
+        "rejection" => "dismiss",
         _ => return format!("run `{}` in another terminal", slot.item.command),
     };
     let words = [slot.options(), vec![more.to_owned()]].concat().join(", ");
@@ -280,7 +278,6 @@ pub(super) fn preview(meaning: &InputMeaning<'_>, is_shown: bool) -> Option<Stri
                 ItemAction::Reply(_) => "replies to".to_owned(),
                 ItemAction::Accept => "accepts".to_owned(),
                 ItemAction::Decline => "declines".to_owned(),
-                ItemAction::SendAgain => "sends again:".to_owned(),
                 ItemAction::Release(_) => "releases the work that blocks the".to_owned(),
                 ItemAction::Dismiss => "dismisses".to_owned(),
             };
@@ -368,8 +365,6 @@ mod tests {
             ("1 dismissal", "12 Decide(\"dismissal\")"),
             ("2 port 8080", "14 Reply(\"port 8080\")"),
             ("2 dismiss", "14 Dismiss"),
-            ("3 send again", "5 SendAgain"),
-            ("3 s", "5 SendAgain"),
             ("3 dismiss", "5 Dismiss"),
             ("5a", "9 Accept"),
             ("5 decline", "9 Decline"),

@@ -35,7 +35,6 @@ with a number, most urgent first:
   1 yes                  decide item 1: an option, its beginning, or its number
   #12 use port 8080      reply to the question #12
   1 accept, 1 decline    answer an offer
-  #12 send again         send a rejected message again
   #12 dismiss            remove an item from the list
   @planner yes           the answer, if planner has one open question to you,
                          otherwise a message; `@all ...` reaches all agents

@@ -1,7 +1,7 @@
 //! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
 //! not copied.
 
-use super::{CHECKPOINT_DRAFT, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROUTING, WAITING, WANTED};
+use super::{CHECKPOINT_DRAFT, LOCK, REGISTRY_LOCK, ROUTING, WAITING, WANTED};
 use std::path::Path;
 
 /// The lock that a router holds while it works on a batch.
@@ -25,7 +25,6 @@ pub fn is_of_the_moment(path: &Path) -> bool {
         TURN,
         TURN_WANTED,
         REGISTRY_LOCK,
-        REJECTED_LOCK,
         WAITING,
         CHECKPOINT_DRAFT,
     ]

@@ -1,38 +1,22 @@
 //! Names of messages that mailbag itself drops into an outbox, and of their drafts.
 
-use super::{is_message_file, kept, outbox, read_claim};
+use super::{is_message_file, outbox};
 use std::path::PathBuf;
-
-/// The lock for moving files out of `rejected/`.
-pub const REJECTED_LOCK: &str = "spool/rejected.lock";
-/// The beginning of a name of [`retry`].
-const RETRY: &str = "retry~";
 
 /// The name of a message that mailbag drops.
 pub fn message_file(id: &str) -> String {
     format!("{id}.json")
 }
 
+/// The name of a dropped file without the ending that says how it holds messages.
+pub fn message_stem(name: &str) -> &str {
+    let stem = name.strip_suffix(".ndjson");
+    stem.or(name.strip_suffix(".json")).unwrap_or(name)
+}
+
 /// The path of a message that mailbag dropped and that is not routed yet.
 pub fn dropped(agent: &str, id: &str) -> PathBuf {
     outbox(agent).join(message_file(id))
-}
-
-/// The name of a rejected message that is sent again: the record of its rejection, and the kept part of its original
-/// name. The number has leading zeros, because files that wait together are accepted in the order of their names.
-pub fn retry(rejection: u64, original: &str) -> String {
-    format!("{RETRY}{rejection:012}~{}", kept(original))
-}
-
-/// The record of the rejection, and the original name, in a name of [`retry`].
-pub fn read_retry(name: &str) -> Option<(u64, &str)> {
-    let (rejection, original) = name.strip_prefix(RETRY)?.split_once('~')?;
-    Some((rejection.parse().ok()?, original))
-}
-
-/// The record of the rejection, for a picked-up file that was sent again.
-pub fn retry_of_claim(claim: &str) -> Option<u64> {
-    Some(read_retry(read_claim(claim)?.original)?.0)
 }
 
 /// The name of a message's draft in an outbox while a command of this process writes it.

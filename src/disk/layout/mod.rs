@@ -192,7 +192,7 @@ pub fn seen(agent: &str) -> PathBuf {
     inbox(agent).join("seen")
 }
 
-/// The directory in an inbox for mail that one of several programs has taken.
+/// The directory in an inbox for taken mail, if several programs share the inbox.
 pub const TAKEN: &str = "taken";
 
 /// Mail of a shared inbox that a program has taken and not completed.

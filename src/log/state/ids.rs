@@ -9,7 +9,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::short_hash;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
 use crate::log::{self, LogPosition, LogTip, START};
-use crate::message::record::{EventKind, Record, RetriedRejection};
+use crate::message::record::{EventKind, Record};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -55,7 +55,7 @@ impl MessageIndex {
     /// Stores the position of a record for each of its ids.
     pub(super) fn add(&mut self, record: &Record, at: LogPosition) {
         self.recent
-            .extend(keys(record).into_iter().map(|key| (key, at.pack())));
+            .extend(key_of(record).map(|key| (key, at.pack())));
     }
 
     /// The positions of records that may match (sender, id), in the order of the log; usually none. The index must be open.
@@ -70,11 +70,6 @@ impl MessageIndex {
             places.dedup();
         }
         Ok(places.into_iter().map(LogPosition::unpack).collect())
-    }
-
-    /// The positions of records that may be the accepted retry of a rejection.
-    pub fn retries(&self, rejection: RetriedRejection) -> Result<Vec<LogPosition>> {
-        self.places(NO_SENDER, &retry_key(rejection))
     }
 
     /// Returns true if the next checkpoint moves entries into the index.
@@ -281,32 +276,16 @@ fn entries_of_log(room: &Dir, until: LogPosition) -> Result<Vec<SortedEntry>> {
                 "run `mailbag log verify` and restore the segment from a backup; nothing was changed",
             )
         })?;
-        entries.extend(keys(&record).into_iter().map(|key| (key, line.at.pack())));
+        entries.extend(key_of(&record).map(|key| (key, line.at.pack())));
     }
     entries.sort_unstable();
     Ok(entries)
 }
 
-/// The keys of a record: of its message, and of an accepted retry its rejection.
-fn keys(record: &Record) -> Vec<u64> {
-    let (Some(name), false) = (record.name(), record.kind() == EventKind::Duplicate) else {
-        return Vec::new();
-    };
-    let mut keys = vec![key(&name.from, &name.id)];
-    if let Some(origin) = record.accepted().map(|accepted| &accepted.origin)
-        && let Some(rejection) = origin.retries
-    {
-        keys.push(key(NO_SENDER, &retry_key(rejection)));
-    }
-    keys
-}
-
-/// The sender in the keys of retries: the rejection has a number, and its sender can be renamed.
-const NO_SENDER: &str = "";
-
-/// No message has an id with this character.
-fn retry_key(rejection: RetriedRejection) -> String {
-    format!("~{}~{}", rejection.seq, rejection.line())
+/// The key of the message of a record, unless the record repeats another one.
+fn key_of(record: &Record) -> Option<u64> {
+    let name = record.name()?;
+    (record.kind() != EventKind::Duplicate).then(|| key(&name.from, &name.id))
 }
 
 fn key(sender: &str, id: &str) -> u64 {

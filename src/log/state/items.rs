@@ -7,10 +7,11 @@ use super::renames;
 use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
+use crate::disk::layout;
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
 use crate::message::claim::rfc3339;
 use crate::message::decision::ApprovalChange;
-use crate::message::record::{EventKind, MessageHead, MessageName, Record, RetriedRejection};
+use crate::message::record::{EventKind, MessageHead, MessageName, Record};
 use crate::message::status::CopyStatus;
 use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
 use serde::{Deserialize, Serialize};
@@ -63,12 +64,49 @@ pub struct OpenItem {
     /// The message that it passes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<EscalatedMessage>,
-    /// The first rejection, if a retry of it was rejected again.
+    /// The rejected file and its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retries: Option<RetriedRejection>,
+    pub rejected: Option<RejectedName>,
     /// True if the list has too many newer items of the same cause. Then it has no title.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_older: bool,
+}
+
+/// The names of a rejected file and of its message, for the comparison with later files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedName {
+    /// The picked-up file.
+    claim: String,
+    /// The id of the rejected message, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+}
+
+impl RejectedName {
+    fn of(record: &Record) -> Option<RejectedName> {
+        #[derive(Deserialize)]
+        struct Bounce {
+            #[serde(default)]
+            in_reply_to: Option<String>,
+        }
+        let claim = record.claim()?.to_owned();
+        let bounce = record.message()?.get();
+        let bounce: Option<Bounce> = serde_json::from_str(bounce).ok();
+        Some(RejectedName {
+            claim,
+            id: bounce.and_then(|bounce| bounce.in_reply_to),
+        })
+    }
+
+    /// Returns true if this file replaces the rejected one: it is another file with the same name, or its message has the same id.
+    fn is_corrected_by(&self, claim: &str, id: &str) -> bool {
+        let stem = |claim| {
+            let claim = layout::read_claim(claim)?;
+            Some(layout::message_stem(claim.original))
+        };
+        let has_same_name = self.claim != claim && stem(&self.claim) == stem(claim);
+        has_same_name || self.id.as_deref() == Some(id)
+    }
 }
 
 /// All open items.
@@ -199,17 +237,16 @@ impl OpenItems {
         self.settle(seq, agent, None, at);
     }
 
-    /// Records in `at` that a retry of this rejection was accepted.
-    pub(super) fn sent_again(&mut self, rejection: RetriedRejection, at: u64) {
-        let seqs: Vec<u64> = self
-            .open
-            .values()
-            .filter(|item| {
-                item.kind == OpenItemKind::Rejection
-                    && (item.seq == rejection.seq || item.retries == Some(rejection))
-            })
-            .map(|item| item.seq)
-            .collect();
+    /// Records in `at` that a message of this sender with this id was accepted from this file: it closes the rejections that the
+    /// file corrects.
+    pub(super) fn corrected(&mut self, from: &Arc<str>, claim: &str, id: &str, at: u64) {
+        let own = self.of_cause.get(from).into_iter().flatten();
+        let is_corrected = |seq: &&u64| {
+            let item = self.open.get(*seq);
+            let rejected = item.and_then(|item| item.rejected.as_ref());
+            rejected.is_some_and(|rejected| rejected.is_corrected_by(claim, id))
+        };
+        let seqs: Vec<u64> = own.filter(is_corrected).copied().collect();
         for seq in seqs {
             self.close(seq, at);
         }
@@ -373,6 +410,7 @@ impl OpenItem {
             .or(notice.as_ref())
             .map(MessageHead::priority)
             .unwrap_or_default();
+        let rejected = (kind == OpenItemKind::Rejection).then(|| RejectedName::of(record));
         let MessageName { from, id, .. } = record.name()?;
         let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());
         let (title, shares) = (
@@ -390,7 +428,7 @@ impl OpenItem {
             priority,
             shares,
             about,
-            retries: record.origin().and_then(|origin| origin.retries),
+            rejected: rejected.flatten(),
             is_older: false,
         })
     }

@@ -291,9 +291,8 @@ impl RoomState {
             self.timers.answered(answered, from);
             self.items.answered(answered, from, seq);
         }
-        if let Some(rejection) = accepted.origin.retries {
-            self.items.sent_again(rejection, seq);
-        }
+        let claim = &accepted.origin.claim;
+        self.items.corrected(from, claim, &accepted.name.id, seq);
         if let Some(RouterAction::Ack(receipts)) = &accepted.act {
             self.advance(receipts, false);
         }

@@ -7,7 +7,7 @@ use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::RenamedAgent;
 use std::ffi::OsString;
 
-/// Moves the unread copies that arrived until a time, also in `taken/`, with their markers to their new agent. If
+/// Moves the unread copies that arrived until a time, even if they are in `taken/`, with their markers to their new agent. If
 /// that agent has its own copy of a message, the other copy is moved aside. After a kill, a second call moves the rest.
 /// The moves are durable at the next barrier.
 pub fn pass_on(

@@ -4,7 +4,7 @@ use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::log::LogPosition;
 use crate::message::link::{EnclosedFile, IncomingItem, RemoteReceipt};
-use crate::message::record::{RecipientGroup, RecordedChange, RetriedRejection, RouterAction};
+use crate::message::record::{RecipientGroup, RecordedChange, RouterAction};
 use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,8 +21,6 @@ pub(super) struct BatchMessage<T> {
     pub(super) source: Option<SourceLine>,
     /// Its item, if it arrived by a link.
     pub(super) arrival: Option<Box<ItemArrival>>,
-    /// The rejection of its earlier version.
-    pub(super) retries: Option<RetriedRejection>,
     /// The cause of a notice, if the state does not show later that the notice is missing. Both are recorded
     /// together.
     pub(super) follows: Option<NoticeCause>,
@@ -156,7 +154,6 @@ impl BatchMessage<MessageRuling> {
             original,
             source: None,
             arrival: None,
-            retries: None,
             follows: None,
             content,
         }
@@ -193,7 +190,6 @@ impl<T> BatchMessage<T> {
             original: self.original,
             source: self.source,
             arrival: self.arrival,
-            retries: self.retries,
             follows: self.follows,
             content,
         };

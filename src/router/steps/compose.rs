@@ -112,7 +112,7 @@ pub(super) fn bounce(
     {
         body += &format!("Corrected: {example}\n");
     }
-    body += &format!("The {kind} {place}; fix it and drop it again under any name.");
+    body += &format!("The {kind} {place}; fix it and drop it again under the same name.");
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
     if let Some(source) = source {
         metadata["line"] = source.line.into();

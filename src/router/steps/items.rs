@@ -365,7 +365,6 @@ fn item_letter(
         original: name.to_owned(),
         source: None,
         arrival: Some(Box::new(arrival)),
-        retries: None,
         follows: None,
         content,
     }

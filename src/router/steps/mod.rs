@@ -24,7 +24,6 @@ mod parties;
 pub(super) mod pickup;
 pub(super) mod read;
 pub(super) mod resolve;
-mod retries;
 pub(super) mod retire;
 pub(super) mod stage;
 mod streams;

@@ -336,7 +336,6 @@ impl PickupStep<'_> {
                     more: more && n == last,
                 }),
                 arrival: None,
-                retries: None,
                 follows: None,
                 content,
             });

@@ -10,7 +10,6 @@ use super::disputes::BatchDisputes;
 use super::enclose::enclose;
 use super::ids::{self, BatchIds, EarlierUse};
 use super::owners::BatchClaims;
-use super::retries::BatchRetries;
 use super::streams::JudgedStreams;
 use super::waiting::WaitingReports;
 use super::{ack, border, compose, link_changes, unreached};
@@ -204,8 +203,6 @@ struct MessageJudge<'a> {
     /// The positions in the streams of other rooms.
     streams: JudgedStreams,
     channels: NewChannels,
-    /// Rejected messages that were sent again.
-    retries: BatchRetries<'a>,
     /// Agents that wait for other agents.
     waiting: WaitingReports,
     /// Addresses of the last message that reach no agent.
@@ -225,7 +222,6 @@ impl<'a> MessageJudge<'a> {
             acks: HashMap::new(),
             streams: JudgedStreams::default(),
             channels: NewChannels::default(),
-            retries: BatchRetries::new(config, state),
             unreached: Vec::new(),
             waiting: WaitingReports::default(),
             notices: Vec::new(),
@@ -266,21 +262,12 @@ impl<'a> MessageJudge<'a> {
         letter: &mut BatchMessage<()>,
         verdict: CheckedContent,
     ) -> Result<Option<MessageRuling>> {
-        letter.retries = self.retries.find(letter)?;
-        if letter.retries.is_some()
-            && let Some((_, name)) = layout::read_retry(&letter.original)
-        {
-            letter.original = name.to_owned();
-        }
         self.streams.take(self.state, letter.arrival.as_deref())?;
         let (message, digest) = match verdict {
             Ok(Some(checked)) => checked,
             Ok(None) => return Ok(Some(MessageRuling::Receipts)),
             Err(rejection) => return Ok(Some(MessageRuling::Reject(rejection))),
         };
-        if let Some(again) = self.retries.judge(letter, &message, &digest)? {
-            return Ok(again);
-        }
         let ruling = match ids.meet(letter, message.id(), &digest) {
             EarlierUse::Before => return Ok(None),
             EarlierUse::Ruled(ruling) => ruling,
@@ -295,7 +282,6 @@ impl<'a> MessageJudge<'a> {
                 .extend(unreached::notice(letter, message, to, &unreached));
         }
         ids.ruled(letter, &ruling);
-        self.retries.ruled(letter, &ruling);
         Ok(Some(ruling))
     }
 

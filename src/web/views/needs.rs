@@ -250,7 +250,6 @@ fn answers(item: &PendingItem) -> Option<Markup> {
         ("rejection", _) => html! {
             span .buttons {
                 a .button href={ "/rejected/" (item.seq) } { "Correct it" }
-                button name="action" value="again" { "Send again" }
                 (dismiss())
             }
         },

@@ -1,4 +1,4 @@
-//! Rejected mail: the list, and one file with its problems, to be fixed and sent again, or removed.
+//! Rejected mail: the list, and one file with its problems, to be fixed and sent as a new file.
 
 use super::{PageContent, agent, nothing, respond, respond_about, text, time};
 use crate::base::error::{Problem, Result, in_words};
@@ -150,7 +150,7 @@ pub(super) fn sentence(problem: &Problem) -> Markup {
     }
 }
 
-/// The file, with buttons that send it, insert the suggestions, or remove it.
+/// The file, with buttons that send it or insert the suggestions.
 fn form(seq: u64, sender: &str, problems: &[Problem], content: &str) -> Markup {
     // An escape of JSON means the same character, and can be seen.
     let fixed = corrected(problems).map(|text| sanitize::json(&text).into_owned());
@@ -161,9 +161,8 @@ fn form(seq: u64, sender: &str, problems: &[Problem], content: &str) -> Markup {
                 textarea name="text" rows=(content.lines().count().clamp(6, 24)) spellcheck="false" { "\n" (sanitize::json(content)) }
             }
             span .buttons {
-                button name="action" value="send" .primary { "Send again" }
+                button .primary { "Send again" }
                 @if let Some(fixed) = fixed { button type="button" data-text=(fixed) { "Insert the suggestion" } }
-                button name="action" value="drop" .quiet { "Drop" }
             }
         }
     }
