@@ -2,7 +2,7 @@
 //!
 //! In: the arguments and the environment. Out: data on standard output, messages on standard error, an exit status.
 //!
-//! `verbs` has one file for each command, `show` the only printer, and `watch` the live view.
+//! `verbs` has one file for each command, and `show` the only printer.
 //!
 //! A decision does not belong here. The command line asks `query`, `commands`, `clients` and `doctor`, so that all faces give the
 //! same answers.
@@ -14,7 +14,6 @@ mod exit;
 mod mistakes;
 mod show;
 mod verbs;
-mod watch;
 
 use crate::base::error::Result;
 use args::Cli;

@@ -114,6 +114,14 @@ pub struct DecisionRequest {
     pub digest: String,
 }
 
+/// Fails if the caller of this process cannot decide as this agent: only a person decides as the human.
+pub fn require_decider(agent: &str) -> Result<()> {
+    if agent == id::HUMAN {
+        require_person(DECIDE)?;
+    }
+    Ok(())
+}
+
 /// Decides an approval, and waits until the router has recorded the decision.
 pub fn decide(
     room: &Room,

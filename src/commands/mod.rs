@@ -19,7 +19,6 @@ pub mod ask;
 pub mod attach;
 pub mod backup;
 pub mod browse;
-pub mod chat_input;
 pub mod check;
 pub mod claim;
 pub mod commit;

@@ -47,7 +47,7 @@ const OTHERS: &[&[&str]] = &[
     &["link", "list"],
     &["archive", "--older-than", "1d"],
     &["exec", "--id", "alice", "--", "true"],
-    &["watch", "--plain"],
+    &["watch"],
     &["web"],
     &["status"],
 ];

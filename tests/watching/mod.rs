@@ -1,9 +1,6 @@
-//! `mailbag watch`: the timeline for a pipe, and on a real terminal.
+//! `mailbag watch` and `mailbag pending --follow`, in a pipe and on a real terminal.
 
-mod answers;
-mod plain;
-mod reading;
+mod follow;
 mod rows;
-mod screen;
+mod stream;
 mod terminal;
-mod wide;

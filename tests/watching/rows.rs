@@ -93,12 +93,12 @@ fn no_text_of_an_approval_is_folded_to_where_a_field_begins() {
     world.ok(&[
         "send", "human", &body, "--type", "approval", "--as", "mallory",
     ]);
-    for args in [&["decide", "2", "yes"][..], &["watch"]] {
+    for args in [&["decide", "2", "yes"][..], &["pending", "--follow"]] {
         let Some(terminal) = Terminal::open(&world, (80, 40), args) else {
             return;
         };
-        if args == ["watch"] {
-            terminal.wait("it is listed", |screen| screen.contains("! 1 approval"));
+        if args == ["pending", "--follow"] {
+            terminal.wait("it is listed", |screen| screen.contains(" 1 approval"));
             terminal.text("#2 yes");
             terminal.keys(&["Enter"]);
         }

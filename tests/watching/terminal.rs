@@ -11,15 +11,13 @@ pub(super) struct Terminal<'w> {
 }
 
 impl Terminal<'_> {
-    /// Runs the program in a window of this size, below an earlier line; the terminal's state
+    /// Runs `mailbag pending --follow` in a window of this size, below an earlier line; the terminal's state
     /// afterwards is shown after it. Without tmux it prints a line and returns `None`.
-    pub(super) fn run<'w>(
-        world: &'w World,
-        size: (u16, u16),
-        args: &[&str],
-    ) -> Option<Terminal<'w>> {
-        let terminal = Terminal::open(world, size, args)?;
-        terminal.wait("the view is drawn", |screen| screen.contains("rejected "));
+    pub(super) fn follow(world: &World, size: (u16, u16)) -> Option<Terminal<'_>> {
+        let terminal = Terminal::open(world, size, &["pending", "--follow"])?;
+        terminal.wait("the items are drawn", |screen| {
+            screen.contains("Ctrl-C ends")
+        });
         Some(terminal)
     }
 
@@ -95,11 +93,6 @@ impl Terminal<'_> {
         lossy(&self.tmux(&["capture-pane", "-p"]).stdout)
     }
 
-    /// The text on the screen, with its colour escapes.
-    pub(super) fn coloured(&self) -> String {
-        lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout)
-    }
-
     /// The lines of the screen with any text on them.
     pub(super) fn lines(&self) -> Vec<String> {
         self.screen()
@@ -128,20 +121,20 @@ impl Terminal<'_> {
     /// Decides by the typed line: shows the text of the approval, and then decides.
     #[track_caller]
     pub(super) fn decide(&self) {
-        self.decide_with(&[]);
+        self.keys(&["Enter"]);
+        self.read_pages();
+        self.keys(&["Enter"]);
     }
 
-    /// As [`Terminal::decide`], with these keys for each further page.
+    /// Shows the pages of an approval up to the last one.
     #[track_caller]
-    pub(super) fn decide_with(&self, next: &[&str]) {
-        self.keys(&["Enter"]);
+    pub(super) fn read_pages(&self) {
         self.wait("the whole text is shown", |screen| {
-            if !next.is_empty() && screen.contains("Enter shows more") {
-                self.keys(next);
+            if screen.contains("Enter shows more") {
+                self.keys(&["Enter"]);
             }
             screen.contains("Enter decides ")
         });
-        self.keys(&["Enter"]);
     }
 
     /// Types these bytes, each in two hexadecimal digits.

@@ -10,6 +10,7 @@ use crate::base::error::{Error, ErrorCode, ErrorContext, ErrorReport, Result};
 use crate::base::sanitize;
 use crate::base::text::{count_of, to_the_second};
 use crate::cli::exit::Exit;
+use crate::disk::terminal;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -413,16 +414,7 @@ impl CommandOutput {
 
 /// The width of the person's terminal in columns.
 fn terminal_width() -> usize {
-    const USUAL: usize = 80;
-    match ratatui::crossterm::terminal::size() {
-        Ok((columns @ 1.., _)) => columns.into(),
-        _ => USUAL,
-    }
-}
-
-/// Standard output for a view that fills the terminal and draws for itself.
-pub(crate) fn canvas() -> Stdout {
-    std::io::stdout()
+    terminal::size().map_or(80, |(columns, _)| columns)
 }
 
 /// Standard output for the output of another program: immediately and byte for byte.

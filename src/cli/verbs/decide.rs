@@ -6,9 +6,7 @@ use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::commands::approval::{self, DecisionRequest};
-use crate::message::id;
 use crate::query::displayed::DisplayedApproval;
-use crate::room::actor::{DECIDE, require_person};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,8 +48,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     // The approval may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;
     let agent = who.mailbox(&room, &room.registry()?)?;
-    if args.approval.is_some() && agent == id::HUMAN {
-        require_person(DECIDE)?;
+    if args.approval.is_some() {
+        approval::require_decider(&agent)?;
     }
     let Args {
         approval,

@@ -4,7 +4,6 @@
 
 use super::Exit;
 use super::context::CommandContext;
-use super::watch;
 use crate::base::error::Result;
 
 mod ack;
@@ -42,6 +41,7 @@ mod log;
 mod mcp;
 mod message;
 pub(super) mod pending;
+mod pending_follow;
 mod read;
 mod rejected;
 mod release;
@@ -61,6 +61,7 @@ mod trust;
 mod uninstall;
 mod up;
 mod wait;
+mod watch;
 mod web;
 mod who;
 

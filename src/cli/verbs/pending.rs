@@ -1,5 +1,6 @@
 //! `mailbag pending`: lists the pending items of the caller.
 
+use super::pending_follow;
 use crate::base::error::Result;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
@@ -10,6 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag pending              # what needs you, most urgent first
   mailbag pending --as alice
+  mailbag pending --follow     # at a terminal, with a line to answer
   mailbag decide 12 yes        # settle #12
   mailbag dismiss 12           # remove #12 from the list
 
@@ -20,17 +22,28 @@ is a command that settles it. \"inactive\" means that its sender shows no activi
 With --json, an approval has its complete text, and the digest that `mailbag decide`
 needs from a program.
 
+--follow shows the items of a terminal as they change, each with a number, and reads
+answers: `2 yes` decides item 2, `3 tax first` replies to item 3, `#12 yes` names the
+item by its record. An approval is shown whole before it can be decided. Other answers
+are accept, decline, release and dismiss.
+
 pending.json in the room has the same data for every agent.";
 
 /// List what needs you
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    /// Show the items as they change, and read answers
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     identity: IdentityArgs,
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
+    if args.follow {
+        return pending_follow::run(&args.identity, cx);
+    }
     let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let list = if cx.out.json {

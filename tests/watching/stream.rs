@@ -1,5 +1,6 @@
-//! `mailbag watch` in a pipe: one line for each entry, printed immediately.
+//! `mailbag watch`: one line for each entry, printed immediately.
 
+use super::terminal::Terminal;
 use crate::beside::Beside;
 use crate::files;
 use crate::world::{Words, World};
@@ -86,7 +87,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         ]);
         world.ok(&["send", "bob", &format!("m{n}"), "--as", "alice"]);
     }
-    let watching = watch(&world, "auth --json --last 2");
+    let watching = watch(&world, "--channel auth --json --last 2");
     wait(&watching, &world, "the last two", |lines| lines.len() == 2);
     world.send("alice", "bob", "elsewhere");
     world.ok("send bob a5 --as alice --channel auth --type task");
@@ -112,7 +113,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         "{last}"
     );
     assert_contains!(
-        world.fails(2, "watch 'no channel'"),
+        world.fails(2, "watch --channel 'no channel'"),
         "not a valid channel name"
     );
 }
@@ -238,4 +239,36 @@ fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
     let mut watching = watch(&world, "");
     wait(&watching, &world, "it watches", |lines| lines.len() == 1);
     ends_well(&mut watching, &world);
+}
+
+#[test]
+fn no_text_of_others_reaches_the_terminal_as_an_escape_or_as_a_line_of_its_own() {
+    // P103
+    const EVIL: &str = "a\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}b\n#9 forged";
+    let world = World::alice_and_bob();
+    let body = "x".repeat(56) + "#9 forged";
+    let message = json!({"to": "bob", "subject": EVIL, "body": body, "type": "x-y"});
+    world.mail("alice", "x.json", &message);
+    world.drop_file(
+        "alice",
+        &format!("{}.json", EVIL.replace('\n', "")),
+        "{\"to\": \"\u{1b}[2J\"}",
+    );
+    let Some(terminal) = Terminal::open(&world, (60, 24), &["watch"]) else {
+        return;
+    };
+    terminal.wait("both are shown", |screen| {
+        screen.contains("x-y") && screen.contains("rejected")
+    });
+    let lines = terminal.lines();
+    let text = lines.concat().replace(' ', "");
+    assert_contains!(
+        text,
+        "a\\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{202e}b\\n#9forged"
+    );
+    assert!(
+        !lines.iter().any(|line| line.starts_with("#9")),
+        "{lines:#?}"
+    );
+    assert!(!terminal.state("pane_title").contains("owned"));
 }
