@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::is_root;
-use crate::world::{World, parse_json, wait};
+use crate::world::{World, log_of, parse_json, wait};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -119,7 +119,7 @@ fn check(world: &World, copy: &Path) {
     let room = copy.display().to_string();
     world.ok(&["--room", &room, "run", "--once"]);
     world.ok(&["--room", &room, "log", "verify"]);
-    let log = world.ok(&["--room", &room, "log", "--json"]);
+    let log = log_of(copy, "");
     let accepted = log
         .lines()
         .filter(|line| line.contains(r#""event":"accepted""#))

@@ -326,28 +326,6 @@ fn channels_are_listed_without_their_conversations() {
 }
 
 #[test]
-fn the_last_lines_of_a_conversation_are_found_from_its_end() {
-    let world = talk();
-    for n in 1..6 {
-        grow(&world, &format!("long-{n}"));
-    }
-    let path = world.room("channels/main/messages.ndjson");
-    let text = files::read_text(path);
-    let all: Vec<&str> = text.lines().collect();
-    let room = open(&world);
-    for wanted in [0, 1, 3, all.len() - 1, all.len(), 1000] {
-        let mut conversation = channel::find(&room, "main").expect("a channel");
-        let mut last = Vec::new();
-        let mut add = |line: &str| {
-            last.push(line.to_owned());
-            Ok(())
-        };
-        conversation.last(wanted, &mut add).expect("its lines");
-        assert_eq!(last, all[all.len().saturating_sub(wanted)..], "{wanted}");
-    }
-}
-
-#[test]
 fn a_message_is_read_by_its_number_its_id_or_its_file() {
     let world = World::alice_and_bob();
     for n in 0..3 {

@@ -104,8 +104,7 @@ const PAIRS: &[Pair] = &[
             ("inbox bob", "wordy"),
             ("list --as bob", "wordy"),
             ("search wordy --as bob", "wordy"),
-            ("channel show main", "wordy"),
-            ("log", "wordy"),
+            ("list --channel main", "wordy"),
             ("who", "bob"),
         ],
     },
@@ -155,21 +154,17 @@ const PAIRS: &[Pair] = &[
     Pair {
         before: &[],
         write: "send finished --type milestone --as alice",
-        reads: &[
-            ("log digest", "finished"),
-            ("log events", "finished"),
-            ("inbox bob", "finished"),
-        ],
+        reads: &[("list --events", "finished"), ("inbox bob", "finished")],
     },
     Pair {
         before: &[],
-        write: "topic subscribe ports --as bob",
-        reads: &[("topic list", "bob"), ("send --dry-run #ports", "bob")],
+        write: "agent set bob --topic ports",
+        reads: &[("who --topic", "bob"), ("send --dry-run #ports", "bob")],
     },
     Pair {
-        before: &["topic subscribe ports --as bob"],
-        write: "topic unsubscribe ports --as bob",
-        reads: &[("topic list", "")],
+        before: &["agent set bob --topic ports"],
+        write: "agent set bob --no-topic ports",
+        reads: &[("who --topic", "")],
     },
     Pair {
         before: &[],

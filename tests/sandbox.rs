@@ -390,7 +390,7 @@ const WITH_ARGUMENTS: [&str; 20] = [
     "up --dry-run",
     "install codex --dry-run",
     "install git --dry-run",
-    "watch --plain",
+    "watch",
     "list --follow",
     "run",
     "web",

@@ -165,9 +165,9 @@ const JOINS: &[TidyException] = &[
         &["src/commands/files.rs"],
     ),
     (
-        "layout::outbox(\"reviewer\").join(",
-        "shows what an agent without the program does",
-        &["src/commands/demo.rs"],
+        "layout::outbox(\"planner\").join(",
+        "does what an agent without the program does",
+        &["src/cli/verbs/demo.rs"],
     ),
     (
         "directory.join(name)",

@@ -1,6 +1,6 @@
 //! Agents in the registry: add, change, remove and list.
 
-use crate::base::error::{Error, Problem, Result};
+use crate::base::error::{Error, Problem, Result, did_you_mean};
 use crate::base::text::{listed, quoted};
 use crate::disk::{Barrier, layout};
 use crate::log::state::{self, OpenQuestion};
@@ -26,6 +26,8 @@ pub struct AgentFields {
     pub capabilities: Option<Vec<String>>,
     /// Topics that it follows.
     pub topics: Option<Vec<String>>,
+    /// Topics to unsubscribe from.
+    pub no_topics: Vec<String>,
     /// System user that must own its message files.
     pub uid: Option<FieldChange<u32>>,
     /// Agent that gets its `blocked` messages.
@@ -175,25 +177,64 @@ pub fn list(room: &Room, filter: &AgentFilter) -> Result<Vec<Agent>> {
 
 /// Changes an agent's fields.
 pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
+    let topics = fields.topics.iter().flatten();
+    let topics: Vec<&str> = topics
+        .map(|topic| topic.trim_start_matches('#'))
+        .filter(|topic| !topic.is_empty())
+        .collect();
     edit(room, name, |registry, id| {
         let mut changes = fields.changes();
+        if !topics.is_empty() {
+            changes.remove("topics");
+        }
         if fields.name.as_deref() == Some("auto") {
             let name = free_names(room, registry, 1)?.pop();
             changes.insert("name".into(), json!(name));
         }
-        if changes.is_empty() && fields.status.is_none() {
+        let is_about_topics = !topics.is_empty() || !fields.no_topics.is_empty();
+        if changes.is_empty() && fields.status.is_none() && !is_about_topics {
             return Err(Error::usage(
                 "no field to change",
                 "pass a field, such as --role engineer; `mailbag agent set --help` lists the fields",
             ));
         }
-        let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
+        if id == id::HUMAN && !topics.is_empty() {
+            return Err(Error::usage(
+                "the human cannot follow topics",
+                "`mailbag watch` shows all messages",
+            ));
+        }
+        let mut changed = registry.set(id, &changes).map_err(Error::Rejected)?;
+        for topic in &topics {
+            id::check_name("topic", topic)?;
+            changed = changed.subscribe(id, topic).map_err(Error::Rejected)?;
+        }
+        for topic in &fields.no_topics {
+            let topic = topic.trim_start_matches('#');
+            check_subscribed(&changed, id, topic)?;
+            changed = changed.unsubscribe(id, topic).map_err(Error::Rejected)?;
+        }
         refuse_rights(id, fields)?;
         match fields.status {
             Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::Rejected),
             _ => Ok(changed),
         }
     })
+}
+
+/// Fails if the agent is not subscribed to this topic.
+fn check_subscribed(registry: &Registry, id: &str, topic: &str) -> Result<()> {
+    let agent = registry.agent(id);
+    if agent.is_none_or(|agent| agent.has_topic(topic)) {
+        return Ok(());
+    }
+    let topics = agent.map_or(&[][..], |agent| &agent.topics);
+    let fix = did_you_mean(topic, topics.iter().map(String::as_str))
+        .unwrap_or_else(|| "`mailbag who --topic` shows the subscriptions".into());
+    Err(Error::not_found(
+        format!("{id} is not subscribed to #{topic}"),
+        fix,
+    ))
 }
 
 /// The unread mail and the open questions of a retired agent.

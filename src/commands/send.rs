@@ -71,8 +71,6 @@ pub struct MessageDraft {
     pub expires: Option<String>,
     /// The channel.
     pub channel: Option<String>,
-    /// The topic, for `subscribe` and `unsubscribe`.
-    pub topic: Option<String>,
     /// Whether the sender expects an answer.
     pub requires_response: bool,
     /// Requested action.
@@ -521,7 +519,6 @@ fn compose(
         ),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),
-        ("topic", draft.topic.map(Value::from)),
         ("thread_id", draft.thread.map(Value::from)),
         ("in_reply_to", in_reply_to.map(Value::from)),
         ("status", draft.status.map(Value::from)),

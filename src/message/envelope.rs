@@ -185,29 +185,12 @@ impl Envelope {
         fields.map(field).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns true for a decision. This is the only definition, for the digest, the context, the status and the worklog.
+    /// Returns true for a decision. This is the only definition, for the context, the status and the worklog.
     pub fn is_decision(&self) -> bool {
         matches!(
             self.kind.as_str(),
             DECISION | "decision.recorded" | "approval.decided" | "approval.expired"
         )
-    }
-
-    /// Returns true for a milestone.
-    pub fn is_milestone(&self) -> bool {
-        self.kind == MILESTONE
-    }
-
-    /// Returns true for an escalation, and for a claim that ended against its owner's will.
-    pub fn is_escalation(&self) -> bool {
-        let kinds = [
-            ESCALATION,
-            "escalation.requested",
-            "approval.escalated",
-            "claim.lapsed",
-            "claim.overridden",
-        ];
-        kinds.contains(&self.kind.as_str())
     }
 
     /// Returns true if the worklog shows it: claims only if they ended against the owner's will,

@@ -63,13 +63,13 @@ impl ClosedMessages {
     }
 
     /// The mark of an offer in the message with this number, if it ended.
-    pub fn ended_offer(&self, seq: u64, is_offer: bool) -> Option<String> {
+    fn ended_offer(&self, seq: u64, is_offer: bool) -> Option<String> {
         let is_ended = is_offer && !self.state.as_ref()?.claims.is_open_offer(seq);
         is_ended.then(|| OFFER_ENDED.to_owned())
     }
 
     /// How the sender of the message with this number closed it.
-    pub fn by_number(&self, seq: u64, from: &str) -> Option<String> {
+    fn by_number(&self, seq: u64, from: &str) -> Option<String> {
         let (state, sender) = (self.state.as_ref()?, Arc::from(from));
         let (status, by) = match self.receipts(seq) {
             // A recipient can set such a status too, for its own copy only.

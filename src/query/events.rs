@@ -9,7 +9,6 @@ use crate::message::dialects::PAYLOAD_FIELD;
 pub use crate::message::envelope::Envelope;
 use crate::message::envelope::event_kinds;
 use crate::message::record::Record;
-use crate::query::follow::LogFollower;
 use crate::query::time;
 use crate::room::Room;
 use serde::Serialize;
@@ -127,16 +126,6 @@ impl LogEventReader {
             Envelope::of(&record).filter(|event| filter.fits(event))
         };
         Ok(find::scan(&self.room.dir, self.from, Some(self.end), None, take)?.values())
-    }
-
-    /// A reader of the records after these events.
-    pub fn follower(&self) -> LogFollower {
-        LogFollower::at(&self.room, self.end)
-    }
-
-    /// The event of a later record, if it is one that is wanted.
-    pub fn pick(&self, record: &Record) -> Option<Envelope> {
-        Envelope::of(record).filter(|event| self.filter.fits(event))
     }
 
     /// The event as programs get it.

@@ -103,9 +103,8 @@ fn listed(
         let why = why
             .or_else(|| recorded(room, seq))
             .unwrap_or_else(|| ParsedExplanation {
-                what:
-                    "cannot read its explanation; `mailbag log --event rejected` shows the reason"
-                        .into(),
+                what: "cannot read its explanation; the record in log/*.ndjson has the reason"
+                    .into(),
                 ..ParsedExplanation::default()
             });
         let kept = file

@@ -72,14 +72,6 @@ impl ChannelSelection {
         Ok(ChannelSelection(names))
     }
 
-    /// The channel, if exactly one is shown.
-    pub fn only(&self) -> Option<&str> {
-        match self.0.as_slice() {
-            [one] => Some(one),
-            _ => None,
-        }
-    }
-
     /// Returns true if this channel is shown.
     pub fn has(&self, channel: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|name| name == channel)

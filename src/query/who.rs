@@ -12,6 +12,7 @@ use crate::room::sessions::SessionCalls;
 use crate::router::projections::roster;
 pub use crate::router::projections::roster::{AgentPresence, Presence, Roster};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// All known agents.
 #[derive(Debug, Serialize)]
@@ -22,6 +23,27 @@ pub struct KnownAgents {
     /// The agents of other rooms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remote: Vec<KnownRemoteAgent>,
+}
+
+/// A topic with subscribers.
+#[derive(Debug, Serialize)]
+pub struct Topic {
+    /// Its name, without `#`.
+    pub topic: String,
+    /// Its subscribers, in registry order.
+    pub followers: Vec<Arc<str>>,
+}
+
+/// All topics with subscribers, sorted by name.
+pub fn topics(registry: &Registry) -> Vec<Topic> {
+    let topics = registry.topics().map(|(topic, followers)| Topic {
+        topic: topic.to_owned(),
+        followers: followers
+            .iter()
+            .map(|at| registry.at(*at).id.clone())
+            .collect(),
+    });
+    topics.collect()
 }
 
 /// The current roster, and the known agents of other rooms.

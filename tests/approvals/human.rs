@@ -96,7 +96,7 @@ fn run_with_home(world: &World, home: &Path) {
 
 /// The number of pins in the log.
 fn pins(world: &World) -> usize {
-    let log = world.ok("log --json");
+    let log = world.log("");
     let records = log.lines().map(parse_json);
     records
         .filter(|record| record["decision"]["decide"]["pin"].is_object())

@@ -1,7 +1,7 @@
 //! The agents that can decide, and the form of a valid decision.
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, room, run_at, say, steps};
-use crate::world::{World, parse_json};
+use crate::world::World;
 use serde_json::{Value, json};
 
 fn pair(option: &str, by: &str) -> (String, String) {
@@ -417,9 +417,8 @@ fn a_withdrawal_is_an_event_and_is_shown_although_the_recipient_closed_its_copy(
         2,
         "ack d --status withdrawn --note obsolete --as alice",
     );
-    let events = world.ok("log events --type approval --json");
-    let events: Vec<Value> = events.lines().map(parse_json).collect();
-    let [asked, end] = events.as_slice() else {
+    let events = world.items("list --events --type approval");
+    let [asked, end] = events.as_array().expect("a list").as_slice() else {
         panic!("{events:#?}");
     };
     assert_eq!(asked["type"], "approval.asked");

@@ -58,7 +58,7 @@ fn archive_at(world: &World, now: &str, args: &(impl Words + ?Sized)) -> Ran {
     Ran::of(program.env("MAILBAG_TEST_NOW", now))
 }
 
-/// The output of `mailbag log --json`.
+/// The records of the log.
 fn log(world: &World) -> String {
-    world.ok("log --json")
+    world.log("")
 }

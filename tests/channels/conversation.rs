@@ -91,7 +91,7 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
     }
     world.pass();
     assert_eq!(conversation(&world, "main").len(), 30);
-    let log = world.ok("log --event accepted --json");
+    let log = world.log("accepted");
     for (line, record) in conversation(&world, "main").iter().zip(log.lines()) {
         let record = parse_json(record);
         let (metadata, message) = (&line["metadata"], &record["message"]);

@@ -172,7 +172,7 @@ fn foreign_lines_between_router_lines_are_all_kept_and_no_router_line_is_lost() 
             .last()
             .is_some_and(|last| last == "last")
     });
-    let accepted = town.ok("log --event accepted --json");
+    let accepted = town.log("accepted");
     assert_eq!(said(&town, "main").len(), accepted.lines().count());
     let all = || -> String {
         kept(&town, "bob")

@@ -39,7 +39,7 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].file_name(), "2~turn.ndjson");
     assert_eq!(files::read_text(sent[0].path()), text);
-    let log = world.ok("log --event accepted --json");
+    let log = world.log("accepted");
     let records: Vec<serde_json::Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -144,7 +144,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
         world.read("rejected/alice/4~1.line3.error.json")["code"],
         "id_reused"
     );
-    let log = world.ok("log --event duplicate --json");
+    let log = world.log("duplicate");
     let duplicate = parse_json(&log);
     assert_fields!(duplicate, of: 2, line: 2);
     world.drop_file("alice", "2.json", same);
@@ -252,7 +252,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
         world.room("spool/claim/7~alice~x.ndjson"),
     );
     assert!(
-        !world.ok("log --json").contains(r#""settled":"#),
+        !world.log("").contains(r#""settled":"#),
         "its records are open"
     );
     world.pass();

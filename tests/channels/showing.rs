@@ -1,12 +1,11 @@
-//! The lists, pages and live output of `mailbag channel`.
+//! Channels in `mailbag who`, `list` and `watch`, and in the spellings of other mail programs.
 
-use crate::files;
 use crate::world::{Words, World, parse_json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 fn talk() -> World {
-    let world = World::alice_and_bob();
+    let world = World::with("alice bob carol");
     world.drop_file(
         "alice",
         "1.json",
@@ -15,7 +14,7 @@ fn talk() -> World {
     world.drop_file(
         "alice",
         "2.json",
-        r#"{"id":"2","type":"status","body":"busy","channel":"design"}"#,
+        r#"{"id":"2","to":"bob","type":"status","body":"busy","channel":"design"}"#,
     );
     world.drop_file(
         "alice",
@@ -28,10 +27,10 @@ fn talk() -> World {
 #[test]
 fn channels_are_listed_with_how_much_was_said_and_when() {
     let world = talk();
-    let list = world.items("channel list");
+    let list = world.items("who --channel");
     assert_fields!(list[0], channel: "design", messages: 1);
     assert_fields!(list[1], channel: "main", messages: 2);
-    let text = world.ok("channel list");
+    let text = world.ok("who --channel");
     let rows: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -42,41 +41,61 @@ fn channels_are_listed_with_how_much_was_said_and_when() {
     );
     assert!(rows[1][2].ends_with('Z'), "{text}");
     assert_contains!(
-        World::new().run(&["channel", "list"]).err,
+        World::new().run(&["who", "--channel"]).err,
         "no channels yet"
     );
 }
 
 #[test]
-fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
+fn a_channel_has_the_agents_that_sent_or_got_its_messages_and_main_has_all() {
     let world = talk();
-    let shown = world.ok("channel show main");
-    let lines: Vec<&str> = shown
-        .lines()
-        .map(|line| line.split_once("Z  ").map_or(line, |(_, rest)| rest))
-        .collect();
+    let agents = |channel: &str| -> Vec<String> {
+        let agents = world.items(&["who", "--channel", channel]);
+        let agents = agents.as_array().into_iter().flatten();
+        agents
+            .map(|agent| agent["id"].as_str().unwrap_or_default().to_owned())
+            .filter(|id| id != "human")
+            .collect()
+    };
+    assert_eq!(agents("design"), ["alice", "bob"]);
+    assert_eq!(agents("main"), ["alice", "bob", "carol"]);
+    for roster in ["channel roster main", "who --channel main"] {
+        assert_contains!(world.ok(roster), "alice", "bob", "carol"; "{roster}");
+    }
     assert_eq!(
-        lines,
-        [
-            "alice → bob  message  #2",
-            "    Ports",
-            "    one",
-            "    two\\u{1b}[31m",
-            "alice → bob, human  message  #4",
-            "    three"
-        ]
+        world.ok("channel roster design"),
+        world.ok("who --channel design")
     );
-    assert_eq!(world.ok("channel show main --last 1").lines().count(), 2);
-    assert_eq!(world.ok("channel show main --last 0"), "");
-    let file = world.text("channels/main/messages.ndjson");
-    assert_eq!(world.ok("channel show main --json"), file);
-    assert_contains!(world.fails(3, "channel show mian"), "did you mean main");
-    world.fails(3, "channel show ../log");
-    world.fails(2, "channel watch ../log");
+    for command in ["who --channel desing", "channel roster desing"] {
+        assert_contains!(world.fails(3, command), "did you mean design"; "{command}");
+    }
+}
+
+#[test]
+fn the_messages_of_a_channel_are_listed_without_escapes() {
+    let world = talk();
+    let shown = world.ok("list --channel main");
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert_contains!(shown, "alice → bob", "Ports", "alice → bob, human");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    assert_eq!(
+        world.ok("message list --channel main --since 1h"),
+        shown,
+        "the spelling of other programs"
+    );
+    assert_contains!(
+        world.fails(3, "list --channel desing"),
+        "did you mean design"
+    );
+    assert_contains!(world.fails(2, "channel list"), "mailbag who --channel");
+    assert_contains!(
+        world.fails(2, "channel show main"),
+        "mailbag list --channel main"
+    );
 }
 
 fn watch(world: &World, args: &str) -> (Child, impl Iterator<Item = String> + use<>) {
-    let mut command = world.bare(&[vec!["channel", "watch"], args.words()].concat());
+    let mut command = world.bare(&args.words());
     let mut child = command
         .stdout(Stdio::piped())
         .stdin(Stdio::null())
@@ -97,36 +116,35 @@ fn ends(world: &World, mut child: Child) {
 }
 
 #[test]
-fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again() {
-    let world = talk();
-    let _router = world.router("");
-    world.wait("two messages", || {
-        world.items("channel list")[1]["messages"] == 2
-    });
-    let (child, mut lines) = watch(&world, "main --last 1 --json");
-    let mut next = || lines.next().map(|line| parse_json(&line));
-    assert_eq!(next().expect("the last")["content"], "three");
-    world.send("bob", "alice", "four");
-    assert_eq!(next().expect("a line")["content"], "four");
-    files::remove_dir(world.room("channels"));
-    world.send("bob", "alice", "five");
-    assert_eq!(next().expect("a line")["content"], "five");
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
-    ends(&world, child);
+fn channel_watch_shows_new_messages_of_the_channel_until_a_signal() {
+    for words in [
+        "watch --channel main --last 1 --json",
+        "channel watch main --last 1 --json",
+    ] {
+        let world = talk();
+        let _router = world.router("");
+        world.wait("two messages", || {
+            world.items("who --channel")[1]["messages"] == 2
+        });
+        let (child, mut lines) = watch(&world, words);
+        let mut next = || lines.next().map(|line| parse_json(&line)).expect("a line");
+        assert_eq!(next()["body"], "three");
+        world.ok("send bob elsewhere --channel design --as alice");
+        world.send("bob", "alice", "four");
+        assert_eq!(next()["body"], "four");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        ends(&world, child);
+    }
 }
 
 #[test]
 fn without_a_router_it_routes_and_without_a_reader_it_ends() {
     let world = World::alice_and_bob();
-    let (child, mut lines) = watch(&world, "main");
+    let (child, mut lines) = watch(&world, "channel watch main");
     world.drop_file("alice", "1.json", r#"{"to":"bob","body":"hello"}"#);
-    assert!(
-        lines
-            .next()
-            .is_some_and(|line| line.contains("alice → bob"))
-    );
-    assert_eq!(lines.next().as_deref(), Some("    hello"));
+    let line = lines.next().expect("a line");
+    assert_contains!(line, "alice → bob", "hello");
     // It ends although no new line arrives.
     drop(lines);
     ends(&world, child);

@@ -116,7 +116,7 @@ fn an_edit_takes_effect_while_the_router_runs() {
     town.wait_for_mail("human", 1);
     town.mail("alice", "b.json", json!({"to": "lane:web", "body": "now"}));
     town.wait_for_bodies("bob", &["now"]);
-    town.ok("topic subscribe news --as alice");
+    town.ok("agent set alice --topic news");
     town.mail(
         "alice",
         "c.json",

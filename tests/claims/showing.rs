@@ -33,7 +33,6 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
         &["inbox", "--as", "alice"][..],
         &["list", "--as", "alice"],
         &["thread", "c1", "--as", "alice"],
-        &["log"],
         &["watch", "--as", "alice"],
         &["read", "c1", "--as", "alice"],
     ] {
@@ -44,7 +43,7 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
         assert!(out.contains(granted), "{args:?}: {out}");
         assert_contains!(out, "Passkeys"; "{args:?}");
     }
-    assert_contains!(world.ok("log"), "src · waiting", "src/auth/** · offered");
+    assert_contains!(world.ok("list"), "src · waiting", "src/auth/** · offered");
     assert_contains!(world.ok("inbox --as bob"), "src/auth/** · offered");
 }
 

@@ -79,23 +79,12 @@ fn status_shows_blocked_items_even_with_a_broken_registry() {
 }
 
 #[test]
-fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
+fn the_log_is_verified_and_a_changed_byte_is_found() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("bob", "alice", "two");
     world.drop_file("alice", "bad.json", "[]");
     world.ok("inbox bob");
-    assert_eq!(world.ok("log --event rejected").lines().count(), 1);
-    assert_eq!(
-        world
-            .ok("log --event accepted --since 1h --json")
-            .lines()
-            .count(),
-        2
-    );
-    assert_eq!(world.ok("log --since 2100-01-01T00:00:00Z"), "");
-    assert_contains!(world.fails(2, "log --since 'some day'"), "1h");
-    assert_contains!(world.fails(2, "log --event lost"), "accepted");
     let verified = world.json("log verify");
     assert_fields!(verified, events.accepted: 2, messages: 3);
     // The check of the protocol: `sed -n 1p | sha256sum` is the second line's prev.

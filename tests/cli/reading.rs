@@ -112,7 +112,7 @@ fn printed_texts_of_agents_have_no_control_characters() {
         .ok();
     for text in [
         world.ok("inbox bob"),
-        world.ok("log"),
+        world.ok("list"),
         world.ok("read --as bob"),
     ] {
         assert!(
@@ -121,7 +121,7 @@ fn printed_texts_of_agents_have_no_control_characters() {
         );
         assert_contains!(text, "a\\u{7}b");
     }
-    let id = world.json("log --event accepted")["id"].clone();
+    let id = parse_json(world.log("accepted"))["id"].clone();
     let again = world.items(&["read", id.as_str().expect("an id"), "--as", "bob"]);
     assert_eq!(again[0]["body"], body);
 }

@@ -30,13 +30,12 @@ fn a_full_output_does_not_make_anybody_send_twice() {
     let notes = world.room("notes.md").display().to_string();
     let copy = world.path().join("copy").display().to_string();
     let other = world.path().join("other").display().to_string();
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 13] = [
         &["send", "bob", "hello", "--as", "alice"],
         &["reply", &id, "hello", "--as", "bob"],
         &["ack", &id, "--as", "bob"],
         &["ask", "bob", "well?", "--as", "alice", "--timeout", "1ms"],
         &["share", &notes, "--as", "alice", "--category", "reports"],
-        &["topic", "subscribe", "ports", "--as", "bob"],
         &["agent", "add", "dan"],
         &["agent", "set", "dan", "--role", "tester"],
         &["agent", "set", "dan", "--status", "retired"],

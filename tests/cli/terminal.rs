@@ -75,7 +75,7 @@ const LISTS: &[&[&str]] = &[
     &["list"],
     &["inbox", "alice"],
     &["search", "port"],
-    &["log"],
+    &["list", "--events"],
     &["pending", "--as", "alice"],
     &["thread", "2"],
     &["read", "--all", "--as", "alice"],
@@ -93,11 +93,9 @@ fn every_table_fits_eighty_columns() {
         &["rejected", "show", &rejected],
         &["agent", "list"],
         &["agent", "show", LONG],
-        &["topic", "list"],
-        &["channel", "list"],
+        &["who", "--topic"],
+        &["who", "--channel"],
         &["link", "list"],
-        &["log", "events"],
-        &["log", "digest"],
     ];
     for words in tables.iter().chain(LISTS) {
         let text = shown(&world, words, |_| {});
@@ -119,12 +117,10 @@ fn times_are_local_with_a_zone_at_a_terminal_and_otherwise_utc() {
         &["list"],
         &["inbox", "alice"],
         &["search", "port"],
-        &["log"],
-        &["log", "events"],
-        &["log", "digest"],
+        &["list", "--events"],
         &["claims"],
         &["rejected"],
-        &["channel", "list"],
+        &["who", "--channel"],
         &["thread", "2"],
         &["trace", "2"],
         &["read", "2", "--as", "alice"],
@@ -154,17 +150,6 @@ fn times_are_local_with_a_zone_at_a_terminal_and_otherwise_utc() {
             "{words:?}: {utc}"
         );
     }
-}
-
-#[test]
-fn a_digest_at_a_terminal_has_no_markdown() {
-    let world = full();
-    let text = shown(&world, &["log", "digest"], |_| {});
-    assert!(
-        !text.contains('\\') && !text.contains("# D") && !text.contains("|--"),
-        "{text}"
-    );
-    assert_contains!(world.ok("log digest"), "## Messages\n\n| agent | sent");
 }
 
 #[test]

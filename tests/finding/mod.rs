@@ -44,7 +44,7 @@ fn drop_all(world: &World, messages: &[(&str, Value)]) {
 /// The seq of the message of that sender and id.
 fn seq_of(world: &World, name: &str) -> String {
     let (from, id) = name.split_once('/').expect("a sender and an id");
-    let log = world.ok("log --json");
+    let log = world.log("");
     let records = log.lines().map(parse_json);
     let mut fits = records.filter(|record| record["id"] == id && record["from"] == from);
     fits.next()

@@ -61,7 +61,7 @@ fn the_hook_records_a_commit_as_activity_without_sending_mail() {
         (1, 0)
     );
     assert_contains!(
-        world.ok("channel show commits --json"),
+        world.ok("list --channel commits --json"),
         &format!("commit {} on main: one.txt", &head(&world)[..10])
     );
     world.verify();

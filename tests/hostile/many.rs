@@ -190,9 +190,8 @@ fn every_list_of_mail_shows_the_newest_fifty_rows_and_notes_that_there_are_more(
         "list --from alice",
         "search row",
         "thread road",
-        "channel show road",
-        "log events",
-        "log --event accepted",
+        "list --channel road",
+        "list --events",
         "rejected list",
     ] {
         let run = |options: &str| {

@@ -45,14 +45,13 @@ const READERS: &[Reader] = &[
     of_mail("trace id-N --as alice", "bob: delivered"),
     of_mail("pending --as bob --json", "word-N"),
     of_mail("context --as bob", "word-"),
-    of_mail("channel show main", "word-N"),
+    of_mail("list --channel main", "word-N"),
     of_mail("who --json", "\"bob\""),
     of_mail("reply id-N yes --as bob", "sent #"),
     of_mail("ack id-N --as bob", "from alice is acknowledged"),
     of_mail("ask alice which? --as bob --timeout 50ms", ""),
     of_mail("dismiss id-N --as bob", ""),
-    of(MILESTONE, "log events", "word-N"),
-    of(MILESTONE, "log digest", "word-N"),
+    of(MILESTONE, "list --events", "word-N"),
     of(CLAIM, "claims", "src/N"),
     of(CLAIM, "release src/N --as alice", ""),
     of(INVALID, "rejected", "word-N"),
@@ -60,7 +59,7 @@ const READERS: &[Reader] = &[
 ];
 
 /// Commands that only show the room: they deliver nothing themselves.
-const OBSERVERS: &[&str] = &["status", "doctor", "log", "log verify", "log head"];
+const OBSERVERS: &[&str] = &["status", "doctor", "log verify", "log head"];
 
 #[test]
 fn every_reader_sees_a_file_that_was_dropped_directly_before_it() {
@@ -115,7 +114,6 @@ const NO_READERS: &[&str] = &[
     "agent",
     "decide",
     "handoff",
-    "topic",
     "archive",
     "backup",
     "claim",

@@ -344,7 +344,7 @@ fn a_message_to_another_room_that_its_sender_closed_is_shown_as_closed() {
         "thread ports --as alice",
         "search 8080 --as alice",
         "context --as alice",
-        "channel show main",
+        "list --channel main",
     ] {
         assert_contains!(rooms.fit.ok(shown), "superseded"; "{shown}");
     }

@@ -10,22 +10,19 @@ fn world() -> World {
 #[test]
 fn every_subscriber_gets_the_messages_of_a_topic() {
     let world = world();
-    assert_eq!(
-        world.ok("topic subscribe ports #releases --as bob"),
-        "bob is subscribed to #ports\nbob is subscribed to #releases\n"
-    );
+    world.ok("agent set bob --topic ports --topic #releases");
     world.mail(
         "carol",
         "x.json",
         json!({"type": "subscribe", "topic": "ports"}),
     );
     world.ok("agent set dave --topic ports");
-    let topics = world.items("topic list");
+    let topics = world.items("who --topic");
     let wanted = json!([{"topic": "ports", "followers": ["bob", "carol", "dave"]},
         {"topic": "releases", "followers": ["bob"]}]);
     assert_eq!(topics, wanted);
     assert_eq!(
-        world.ok("topic list"),
+        world.ok("who --topic"),
         "#ports     bob, carol, dave\n#releases  bob\n"
     );
     world.send("alice", "#ports", "8080 is taken");
@@ -37,9 +34,9 @@ fn every_subscriber_gets_the_messages_of_a_topic() {
 #[test]
 fn an_agent_that_unsubscribed_gets_no_further_messages() {
     let world = world();
-    world.ok("topic subscribe ports --as bob");
-    world.ok("topic subscribe ports --as carol");
-    world.ok("topic unsubscribe ports --as bob");
+    world.ok("agent set bob --topic ports");
+    world.ok("agent set carol --topic ports");
+    world.ok("agent set bob --no-topic ports");
     world.route(
         "carol",
         "x.json",
@@ -53,18 +50,18 @@ fn an_agent_that_unsubscribed_gets_no_further_messages() {
         (world.inbox("bob").len(), world.inbox("carol").len()),
         (0, 0)
     );
-    assert_eq!(world.items("topic list"), json!([]));
-    assert_contains!(world.run("topic list").err, "no topics with subscribers");
+    assert_eq!(world.items("who --topic"), json!([]));
+    assert_contains!(world.run("who --topic").err, "no topics with subscribers");
 }
 
 #[test]
 fn a_topic_in_another_letter_case_is_the_same_topic() {
     // P382
     let world = world();
-    world.ok("topic subscribe Auth --as bob");
-    world.ok("topic subscribe AUTH --as carol");
+    world.ok("agent set bob --topic Auth");
+    world.ok("agent set carol --topic AUTH");
     let topics = json!([{"topic": "Auth", "followers": ["bob", "carol"]}]);
-    assert_eq!(world.items("topic list"), topics);
+    assert_eq!(world.items("who --topic"), topics);
     let said = world.fails(3, "send #autt hi --as alice");
     assert_contains!(said, "did you mean #Auth?"; "{said}");
     let said = world.run("send --dry-run #auth hi --as bob").out;
@@ -74,8 +71,8 @@ fn a_topic_in_another_letter_case_is_the_same_topic() {
 #[test]
 fn a_second_subscription_changes_nothing() {
     let world = world();
-    world.ok("topic subscribe ports ports --as bob");
-    world.ok("topic subscribe ports --as bob");
+    world.ok("agent set bob --topic ports,ports");
+    world.ok("agent set bob --topic ports");
     world.send("alice", "#ports", "8080 is taken");
     assert_eq!(world.bodies("bob"), ["8080 is taken"]);
 }
@@ -83,60 +80,72 @@ fn a_second_subscription_changes_nothing() {
 #[test]
 fn unsubscribing_without_a_subscription_fails_and_changes_nothing() {
     let world = world();
-    world.ok("topic subscribe ports --as bob");
-    world.ok("topic subscribe releases --as carol");
-    let before = world.items("topic list");
+    world.ok("agent set bob --topic ports");
+    world.ok("agent set carol --topic releases");
+    let before = world.items("who --topic");
     for (topic, hint) in [
         ("prots", "did you mean ports?"),
-        ("releases", "mailbag topic list"),
-        ("ports nothing", "not subscribed to #nothing"),
+        ("releases", "mailbag who --topic"),
+        ("ports,nothing", "not subscribed to #nothing"),
     ] {
-        let said = world.fails(3, &*format!("topic unsubscribe {topic} --as bob"));
+        let said = world.fails(3, &*format!("agent set bob --no-topic {topic}"));
         assert_contains!(said, "bob is not subscribed to #", hint; "{topic}");
-        assert_eq!(world.items("topic list"), before, "{topic}");
+        assert_eq!(world.items("who --topic"), before, "{topic}");
     }
     world.mail(
         "bob",
         "1.json",
         json!({"type": "subscribe", "topic": "docs"}),
     );
-    world.ok("topic unsubscribe Docs --as bob");
-    assert_eq!(world.items("topic list"), before);
+    world.ok("agent set bob --no-topic Docs");
+    assert_eq!(world.items("who --topic"), before);
 }
 
 #[test]
-fn topic_rejects_a_bad_name_the_human_and_a_stranger_and_writes_nothing() {
+fn a_bad_name_and_the_human_are_rejected_and_nothing_is_written() {
     let world = world();
     let before = world.everything();
     assert_contains!(
-        world.fails(2, "topic subscribe ports ../x --as bob"),
+        world.fails(2, "agent set bob --topic ports,../x"),
         "is not a valid topic name"
     );
     assert_contains!(
-        world.fails(2, "topic subscribe ports --as human"),
+        world.fails(2, "agent set human --topic ports"),
         "mailbag watch"
     );
-    assert_contains!(world.fails(2, "topic subscribe ports"), "--as");
     assert_contains!(
-        world.fails(3, "topic subscribe ports --as nobody"),
-        "mailbag agent add nobody"
+        world.fails(3, "agent set nobody --topic ports"),
+        "mailbag agent list"
     );
     assert_eq!(world.everything(), before);
 }
 
 #[test]
+fn one_topic_is_listed_with_its_subscribers() {
+    let world = world();
+    world.ok("agent set bob --topic ports,releases");
+    world.ok("agent set carol --topic ports");
+    let topics = json!([{"topic": "ports", "followers": ["bob", "carol"]}]);
+    for name in ["ports", "#Ports"] {
+        assert_eq!(world.items(&["who", "--topic", name]), topics);
+    }
+    world.ok("agent set bob --topic ''");
+    assert_eq!(world.ok("who --topic"), "#ports  carol\n");
+}
+
+#[test]
 fn the_retired_follow_nothing() {
     let world = world();
-    world.ok("topic subscribe ports --as bob");
+    world.ok("agent set bob --topic ports");
     world.ok("agent set bob --status retired");
-    assert_eq!(world.items("topic list"), json!([]));
+    assert_eq!(world.items("who --topic"), json!([]));
 }
 
 #[test]
 fn a_subscription_counts_for_each_message_after_it_in_the_same_pass() {
     // P591
     let world = world();
-    world.ok("topic subscribe ports --as dave");
+    world.ok("agent set dave --topic ports");
     world.mail(
         "alice",
         "1.json",

@@ -4,7 +4,7 @@
 use super::{statuses, wait_for_status};
 use crate::files;
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 use std::fs;
 
@@ -197,11 +197,8 @@ fn receipts_of_a_thousand_copies_are_one_record() {
     files::remove_dir(town.room("inbox/bob"));
     files::make_dir(town.room("inbox/bob"));
     town.pass();
-    let told = town.ok("log --event receipts --json");
-    let records: Vec<serde_json::Value> = told
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let told = town.log("receipts");
+    let records: Vec<serde_json::Value> = told.lines().map(parse_json).collect();
     assert_eq!(records.len(), 1, "{told}");
     assert_eq!(
         records[0]["receipts"][0]["seqs"].as_array().map(Vec::len),

@@ -185,7 +185,7 @@ fn a_conversation_names_the_replacement_of_superseded_mail() {
     }
     let args = ["ack", "old", "--status", "superseded", "--by", "new"];
     world.ok(&[&args[..], &["--as", "alice"]].concat());
-    let shown = world.ok("channel show design");
+    let shown = world.ok("list --channel design");
     assert_eq!(
         shown.matches("superseded: replaced by #3").count(),
         1,

@@ -42,7 +42,11 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
         ("#bob", "no_subscriber", "write bob for this agent"),
         ("#engineers", "no_subscriber", "write all_engineer"),
         ("#weather", "no_subscriber", "there is #auth-module"),
-        ("#lonely", "only_sender", "mailbag topic subscribe lonely"),
+        (
+            "#lonely",
+            "only_sender",
+            "mailbag agent set NAME --topic lonely",
+        ),
         ("all_lead", "only_sender", "the only agent with this role"),
         ("@leads", "only_sender", "the only agent with this role"),
         ("ali*", "only_sender", "the pattern matches only you"),

@@ -32,7 +32,6 @@ struct Before {
     /// Files that may be packed: path in the room, and content.
     originals: BTreeMap<Vec<u8>, Vec<u8>>,
     log: Vec<u8>,
-    shown: Vec<u8>,
 }
 
 fn setting(seed: u64) -> Setting {
@@ -65,8 +64,8 @@ impl Before {
         fs::create_dir_all(room.join("inbox/bob/expired"))?;
         fs::write(room.join("inbox/bob/expired/20260301T000000.000000Z-alice-late.json"), b"\xff not text")?;
         succeeded(program(&room, &["run", "--once"]).output()?)?;
-        let (log, shown) = (packs::log(&room), succeeded(program(&room, &["log", "--json"]).output()?)?);
-        Ok(Before { originals: standing(&room)?, home, without: None, log, shown })
+        let log = packs::log(&room);
+        Ok(Before { originals: standing(&room)?, home, without: None, log })
     }
 
     /// The archiver that the sweep disturbs.
@@ -110,9 +109,6 @@ impl Before {
         let verified = program(room, &["log", "verify"]).output()?;
         if !verified.status.success() {
             figures.damaged(format!("log verify: {}", lossy(&verified.stderr)));
-        }
-        if program(room, &["log", "--json"]).output()?.stdout != self.shown {
-            figures.damaged("what `mailbag log` shows".into());
         }
         if end {
             left_over(room).into_iter().for_each(|what| figures.left_over(what));

@@ -58,7 +58,7 @@ fn pending(world: &World) -> Vec<(u64, String)> {
 
 /// The messages of the human in the log, as types, recipients and bodies.
 fn written(world: &World) -> Vec<String> {
-    let log = world.ok("log --event accepted --json");
+    let log = world.log("accepted");
     let records = log.lines().map(parse_json);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     records
@@ -204,10 +204,7 @@ fn a_line_that_is_no_answer_stays_with_the_reason() {
     };
     terminal.wait("it is shown", |screen| screen.contains(" 1 approval"));
     for (wrong, reason) in [
-        (
-            "1 maybe",
-            "write the number and one of: stage, stop, dismiss",
-        ),
+        ("1 maybe", "write the number and one of: stage, stop"),
         ("1 st", "“st” does not answer the approval"),
         ("2 stage", "no open item has the number"),
         ("12 stage", "no open item has the number"),
@@ -227,7 +224,6 @@ fn a_line_that_is_no_answer_stays_with_the_reason() {
 
 #[test]
 fn questions_offers_claims_and_unwanted_items_are_settled_by_words() {
-    // P187
     let world = world();
     for subject in ["docs", "src"] {
         say(

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import assert from "node:assert/strict";
 import path from "node:path";
 
@@ -36,7 +36,8 @@ async function step(name, act) {
   console.log(name);
 }
 
-const decisions = () => mailbag("log", "--json").split("\n").filter((line) => line.includes('"decision":{"decide"') || /"type":"decision"/.test(line));
+const log = () => readFileSync(".mailbag/log/00000001.ndjson", "utf8").split("\n");
+const decisions = () => log().filter((line) => line.includes('"decision":{"decide"') || /"type":"decision"/.test(line));
 const item = (words) => tab.locator(".item", { hasText: words });
 const center = async (place) => {
   const { x, y, width, height } = await place.boundingBox();
@@ -93,7 +94,7 @@ await step("another port of the same host gets no cookie, no secret, and nothing
   await foreign.goto(`${elsewhere}again`);
   for (const request of sent) assert.ok(!request.includes(secret) && !/"cookie"/i.test(request), request);
   assert.equal(mailbag("inbox", "alice"), "");
-  assert.ok(!mailbag("log", "--json").includes("forged"));
+  assert.ok(!log().some((line) => line.includes("forged")));
   await foreign.close();
 });
 

@@ -65,7 +65,8 @@ const numbers = (page) => page.locator("#entries > .entry").evaluateAll((rows) =
 async function agrees(page, most = Infinity) {
   const deadline = performance.now() + 20000;
   for (;;) {
-    const records = mailbag("log", "--json").trim().split("\n").map((line) => JSON.parse(line));
+    const lines = readFileSync(".mailbag/log/00000001.ndjson", "utf8").split("\n").slice(0, -1);
+    const records = lines.map((line) => JSON.parse(line));
     const all = records.filter((one) => ["accepted", "rejected", "notice"].includes(one.event)).map((one) => one.seq).reverse();
     const rows = await numbers(page);
     const isEnough = rows.length >= Math.min(50, all.length) && rows.length <= most;

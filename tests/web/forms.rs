@@ -420,7 +420,7 @@ fn two_pages_and_the_terminal_agree() {
             .as_array()
             .is_some_and(|all| all.len() == 1)
     });
-    let records = world.ok("log --json");
+    let records = world.log("");
     let records = records.lines().map(parse_json);
     let all: Vec<u64> = records
         .filter(|record| {

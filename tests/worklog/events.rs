@@ -1,17 +1,13 @@
-//! `mailbag log events`: the same facts for programs, in one envelope.
+//! `mailbag list --events`: the same facts for programs, in one envelope.
 
 use super::{echo, room};
 use crate::world::{Words, World};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::process::Stdio;
 
 fn events(world: &World, args: &(impl Words + ?Sized)) -> Vec<Value> {
-    let out = world.ok(&[vec!["log", "events", "--json"], args.words()].concat());
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-        .collect()
+    let events = world.items(&[vec!["list", "--events"], args.words()].concat());
+    events.as_array().expect("a list").clone()
 }
 
 #[test]
@@ -55,10 +51,10 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         ("mileston", "did you mean milestone?"),
         ("zzz", "the types are approval, charter, claim, "),
     ] {
-        let error = world.fails(2, &["log", "events", "--type", unknown]);
+        let error = world.fails(2, &["list", "--events", "--type", unknown]);
         assert_contains!(error, "is not a type of event", fix);
     }
-    let none = world.run("log events --since 2100-01-01T00:00:00Z");
+    let none = world.run("list --events --since 2100-01-01T00:00:00Z");
     assert_eq!((&*none.out, &*none.err), ("", "no events\n"));
     assert_eq!(
         events(&world, "--since 2100-01-01T00:00:00Z"),
@@ -137,38 +133,10 @@ fn a_person_gets_one_line_each_which_no_text_can_leave() {
         "a.json",
         json!({"type": "milestone", "body": hostile}),
     );
-    let out = world.ok("log events");
+    let out = world.ok("list --events");
     assert_eq!(out.lines().count(), 1, "{out}");
     assert!(
         out.contains("  alice  milestone  #") && !out.contains(['\u{1b}', '\u{202e}']),
         "{out}"
     );
-}
-
-#[test]
-fn following_prints_new_events_until_it_is_interrupted() {
-    let world = World::with("alice");
-    echo(&world, "alice", r#"{"type":"milestone","body":"before"}"#);
-    let path = world.path().join("out");
-    let out = File::create(&path).expect("a file");
-    let mut command = world.bare("log events --follow --json");
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(out)
-        .spawn()
-        .expect("it starts");
-    let seen = || std::fs::read_to_string(&path).unwrap_or_default();
-    world.wait("the first event", || seen().contains("before"));
-    echo(
-        &world,
-        "alice",
-        r#"{"type":"milestone","body":"meanwhile"}"#,
-    );
-    world.wait("the next event, without a router", || {
-        seen().contains("meanwhile")
-    });
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
-    assert!(child.wait().expect("it ends").success());
-    assert_eq!(seen().lines().count(), 2, "{}", seen());
 }

@@ -67,6 +67,6 @@ fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
 fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
     let world = World::with("alice");
     world.ok("send --type milestone done --as alice");
-    assert_contains!(world.ok("log"), "done");
+    assert_contains!(world.ok("list"), "done");
     assert_contains!(world.fails(65, "send --type milestone '' --as alice"), "no text"; "an empty text");
 }

@@ -1,7 +1,6 @@
 //! Milestones, and the files that report events to people.
 
 mod agree;
-mod digest;
 mod entries;
 mod events;
 mod foreign;

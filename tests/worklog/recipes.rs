@@ -1,5 +1,5 @@
 //! The recipes of `docs/recipes.md`, run unchanged: a line notifies the human, and cron sends the
-//! digest.
+//! events.
 
 use super::echo;
 use crate::beside::Beside;
@@ -169,7 +169,7 @@ fn a_phone_gets_mail_for_the_human_by_a_server_of_one_s_own() {
 }
 
 #[test]
-fn the_lines_for_cron_send_the_digest() {
+fn the_lines_for_cron_send_the_events() {
     let world = World::with("alice");
     echo(
         &world,
@@ -190,10 +190,10 @@ fn the_lines_for_cron_send_the_digest() {
     };
     run(&world, &path, &command("| mail -s"));
     let note = || fs::read_to_string(world.path().join("mail.note")).unwrap_or_default();
-    wait("it was mailed", || note().contains("## Messages"));
+    wait("it was mailed", || note().contains("milestone"));
     assert!(
-        note().starts_with("-s\nDigest\nme\n# Digest of ")
-            && note().contains("milestone · Half of it"),
+        note().starts_with("-s\nEvents\nme\n")
+            && note().contains("alice  milestone  #2  Half of it"),
         "{}",
         note()
     );
@@ -208,8 +208,5 @@ fn the_lines_for_cron_send_the_digest() {
     let (_, body) = heard
         .recv_timeout(crate::town::PATIENCE)
         .expect("it was posted");
-    assert!(
-        body.starts_with("# Digest of ") && body.contains("milestone · Half of it"),
-        "{body}"
-    );
+    assert!(body.contains("alice  milestone  #2  Half of it"), "{body}");
 }

@@ -107,8 +107,6 @@ pub const NOTE_BYTES: u64 = 4 << 10;
 /// The number of bytes that a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;
 
-/// How often a command that follows a conversation checks it for new lines.
-pub const FOLLOW: Duration = Duration::from_millis(100);
 /// The router records settled messages when it is idle for this time.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// The router collects observed receipts for this time before it records them together.

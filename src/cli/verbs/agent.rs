@@ -35,10 +35,13 @@ const SET_EXAMPLES: &str = "\
 Examples:
   mailbag agent set alice --role reviewer --status online
   mailbag agent set alice --capability ''   # remove all capabilities
+  mailbag agent set bob --topic releases --no-topic ports
 
   mailbag agent set alice --status retired  # reject new messages to alice, and keep its mail
 
-An empty value removes the field. A list is replaced as a whole.";
+An empty value removes the field. Capabilities are replaced as a whole; --topic adds
+topics. An agent without this program writes {\"type\": \"subscribe\", \"topic\":
+\"releases\"} or the type unsubscribe to its outbox.";
 
 /// Register, show, change and remove agents
 #[derive(Debug, clap::Args)]
@@ -87,6 +90,9 @@ enum AgentCommand {
         id: String,
         #[command(flatten)]
         fields: AgentFieldArgs,
+        /// Topics to unsubscribe from
+        #[arg(long = "no-topic", value_name = "TOPIC", value_delimiter = ',')]
+        no_topics: Vec<String>,
     },
     /// Remove an agent from the registry, and keep its mail
     #[command(after_help = "Example:\n  mailbag agent remove alice --force")]
@@ -117,7 +123,7 @@ struct AgentFieldArgs {
     #[arg(long = "capability", value_name = "NAME", value_delimiter = ',')]
     capabilities: Option<Vec<String>>,
     /// Subscribed topics, for the address #NAME
-    #[arg(long = "topic", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "topic", value_name = "TOPIC", value_delimiter = ',')]
     topics: Option<Vec<String>>,
     /// System user that must own the files in its outbox
     #[arg(long, value_parser = parse_uid)]
@@ -203,8 +209,16 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             let id = id.map_or_else(|| cx.who(None).map(|who| who.name), Ok)?;
             show(&agent::show(&room, &id)?, cx)?;
         }
-        AgentCommand::Set { id, fields } => {
-            let agent = agent::set(&room, &id, &fields.into())?;
+        AgentCommand::Set {
+            id,
+            fields,
+            no_topics,
+        } => {
+            let fields = AgentFields {
+                no_topics,
+                ..AgentFields::from(fields)
+            };
+            let agent = agent::set(&room, &id, &fields)?;
             if agent.is_retired() {
                 retired(&agent, &room, cx)?;
             } else {
@@ -326,6 +340,7 @@ impl From<AgentFieldArgs> for AgentFields {
             description,
             capabilities,
             topics,
+            no_topics: Vec::new(),
             uid,
             supervisor,
             status,

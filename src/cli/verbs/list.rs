@@ -1,12 +1,13 @@
-//! `mailbag list`: lists messages of the log. `mailbag search` shares the filters.
+//! `mailbag list`: lists messages and events of the log. `mailbag search` shares the filters.
 
 use super::follow;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::newest::NewestArgs;
-use crate::cli::show::output::CommandOutput;
+use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN};
 use crate::cli::show::{row, waiting};
+use crate::query::events::{EventFilter, LogEventReader};
 use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::list;
 use crate::query::view::MessageView;
@@ -19,6 +20,8 @@ Examples:
   mailbag list --since yesterday --until 12:00
   mailbag list --from alice --type question --last 10
   mailbag list --unread --to bob --json
+  mailbag list --events --since yesterday   # decisions, milestones, claims …
+  mailbag list --events --type claim --json | jq '.events[].payload'
   mailbag list --follow --as bob            # new messages, one per line
   mailbag list --follow --as bob --idle 0   # until Ctrl-C
   mailbag list --follow --json --idle 1h | while read -r mail; do ...; done
@@ -32,6 +35,13 @@ A time is 1h, 7d, today, yesterday, a weekday, a date, 14:30, or an instant.
 
 An agent sees the messages that it sent or received. The human, and a caller
 without an identity, sees all messages.
+
+--events shows milestones, escalations, approvals and decisions, changes of claims and
+of the charter, and messages of the types task.claimed, task.completed,
+handoff.posted, proposal.created, proposal.amended, objection.raised,
+decision.recorded and escalation.requested. --type is one of these, or the part before
+the dot. With --json, an event has id, seq, room, type, session_id, from, accepted_at,
+subject, payload and links. The id is the one that the writer gave.
 
 --follow shows the messages of an inbox as they arrive. It starts with the unread
 messages and shows each message once. No message is marked as read. Columns: accept
@@ -51,6 +61,9 @@ pub(crate) struct Args {
     filters: MessageFilterArgs,
     #[command(flatten)]
     newest: NewestArgs,
+    /// Show events: decisions, milestones, changes of claims
+    #[arg(long, conflicts_with_all = ["from", "to", "channel", "until", "unread", "requires_response", "follow", "idle"])]
+    events: bool,
     /// Show new messages of the inbox as they arrive
     #[arg(long, conflicts_with_all = ["from", "to", "kind", "channel", "since", "until", "unread", "requires_response", "last", "all"])]
     follow: bool,
@@ -112,6 +125,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if args.follow {
         return follow::run(&args.filters.identity, args.idle, cx);
     }
+    if args.events {
+        return events(args, cx);
+    }
     let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
     let messages = list::list(&room, filter, args.newest.sought(&cx.out))?;
@@ -124,6 +140,37 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             let line = line(&view, out);
             out.line(line)
         })
+    })
+}
+
+/// Lists events instead of messages.
+fn events(args: Args, cx: &mut CommandContext) -> Result<()> {
+    let room = cx.fresh_room(Freshness::Complete)?;
+    let filter = EventFilter::new(args.filters.since.as_deref(), args.filters.kind)?;
+    let events = LogEventReader::of(&room, filter)?;
+    cx.out.page();
+    args.newest.show(events.each()?, &mut cx.out, |out, found| {
+        if out.json {
+            let found = found.map(|event| event.map(|event| events.event(event)));
+            return out.json_list("events", found);
+        }
+        let mut is_empty = true;
+        for event in found {
+            let event = event?;
+            is_empty = false;
+            let (at, seq) = (out.time(&event.at), event.seq);
+            let text = sanitize::brief(&event.text(), limits::WORKLOG_TEXT);
+            out.pieces(&[
+                (DIM, &at),
+                (PLAIN, "  "),
+                (BOLD, &event.actor),
+                (PLAIN, &format!("  {}  #{seq}  {text}", event.kind)),
+            ])?;
+        }
+        if is_empty {
+            out.note("no events");
+        }
+        Ok(())
     })
 }
 

@@ -1,36 +1,25 @@
-//! `mailbag log`: shows the log, its events and a digest, verifies it, and prints its head.
+//! `mailbag log`: verifies the log, prints its head, and gives lost records up.
 
-use super::{digest, events};
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of, joined};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
-use crate::cli::show::newest::NewestArgs;
-use crate::cli::show::output::{CommandOutput, PLAIN};
+use crate::cli::show::output::CommandOutput;
 use crate::commands::gap::{self, LogLoss};
-use crate::message::claim::ClaimChange;
-use crate::message::gap::LogGap;
-use crate::message::record::{Event, EventKind, MessageOrigin, Record};
-use crate::message::status::Receipt;
-use crate::message::title::title_of_fields;
 use crate::query::head::{self, LogHead};
-use crate::query::records::{self, EVENTS, LoggedRecord, RecordFilter};
-use crate::query::time;
 use crate::query::verify::{self, VerifiedGap};
 use crate::room::Room;
 use crate::room::actor::require_person;
-use serde_json::Value;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag log --since 1h --all
-  mailbag log --event rejected --json
-  mailbag log events --since yesterday
-  mailbag log digest --since monday
   mailbag log verify
+  mailbag log head > ~/kept-head
+  grep -h rejected .mailbag/log/*.ndjson   # the records are lines of text
 
---json prints the lines of log/*.ndjson unchanged, and those of archived segments.";
+`mailbag list` shows messages, and `mailbag list --events` decisions, milestones and
+other events.";
 
 const VERIFY_HELP: &str = "\
 Examples:
@@ -65,26 +54,16 @@ Examples:
 Keep the line where no agent of the room can change it. Each record contains the
 hash of the record before, so the head identifies the whole log up to this record.";
 
-/// Show, summarize or verify the log
+/// Verify the log
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<LogCommand>,
-    /// Earliest accept time: 1h, 7d or an instant
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    #[command(flatten)]
-    newest: NewestArgs,
-    /// Event: room, accepted, rejected, duplicate, notice, receipts, settled or gap
-    #[arg(long, value_parser = parse_event)]
-    event: Option<EventKind>,
+    verb: LogCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum LogCommand {
-    Events(events::Args),
-    Digest(digest::Args),
     /// Verify the log against itself, the room and a kept head
     #[command(after_help = VERIFY_HELP)]
     Verify {
@@ -107,23 +86,13 @@ enum LogCommand {
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::AsIs)?;
     match args.verb {
-        None => {
-            let since = args.since.as_deref().map(time::past).transpose()?;
-            let filter = RecordFilter {
-                since,
-                event: args.event,
-            };
-            show_records(&room, filter, &args.newest, cx)
-        }
-        Some(LogCommand::Events(args)) => events::run(args, cx).map(Exit::from),
-        Some(LogCommand::Digest(args)) => digest::run(args, cx).map(Exit::from),
-        Some(LogCommand::AcceptGap { yes }) => accept_gap(&room, yes, cx),
-        Some(LogCommand::Head) => {
+        LogCommand::AcceptGap { yes } => accept_gap(&room, yes, cx),
+        LogCommand::Head => {
             let head = head::head(&room)?;
             cx.out.show(&head, |out| out.line(head.to_string()))?;
             Ok(Exit::Ok)
         }
-        Some(LogCommand::Verify { head }) => {
+        LogCommand::Verify { head } => {
             let head = head.as_deref().map(LogHead::parse).transpose()?;
             let verified = verified(&room, head.as_ref(), cx)?;
             cx.out.show(&verified, |out| {
@@ -133,30 +102,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             Ok(Exit::Ok)
         }
     }
-}
-
-/// Shows the records, one a line.
-fn show_records(
-    room: &Room,
-    filter: RecordFilter,
-    newest: &NewestArgs,
-    cx: &mut CommandContext,
-) -> Result<Exit> {
-    let entries = records::entries(room, filter, newest.sought(&cx.out))?;
-    newest.show(entries, &mut cx.out, |out, entries| {
-        for entry in entries {
-            let LoggedRecord { record, line: raw } = entry?;
-            if out.json {
-                let raw = String::from_utf8_lossy(&raw.bytes);
-                out.json_text(raw.trim_end_matches('\n'))?;
-            } else {
-                let line = line(&record, out);
-                out.pieces(&[(PLAIN, &line)])?;
-            }
-        }
-        Ok(())
-    })?;
-    Ok(Exit::Ok)
 }
 
 /// Shows the lost records, asks, and gives them up.
@@ -253,97 +198,4 @@ fn accepted_gaps(gaps: &[VerifiedGap], out: &CommandOutput) -> String {
             out.time(&gap.at)
         )))
     )
-}
-
-/// A record in one line.
-fn line(record: &Record, out: &CommandOutput) -> String {
-    let fields = record.message_fields().unwrap_or_default();
-    let about = title_of_fields(&fields).unwrap_or_default();
-    let claim = record.ownership().and_then(ClaimChange::summary);
-    let about = match (claim, about) {
-        (Some(claim), "") => claim,
-        (Some(claim), about) => format!("{claim}: {about}"),
-        (None, about) => about.to_owned(),
-    };
-    let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).collect();
-    let more = to.len().saturating_sub(3);
-    let to = match (to.is_empty(), more) {
-        (true, _) => String::new(),
-        (false, 0) => format!(" → {}", to.join(", ")),
-        (false, _) => format!(" → {} and {more} more", to[..3].join(", ")),
-    };
-    let (from, id) = (record.sender(), record.id().unwrap_or_default());
-    let kind = fields
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let rest = match &record.event {
-        Event::Room { room } => room.clone().unwrap_or_default(),
-        Event::Settled | Event::Receipts { .. } => String::new(),
-        Event::Gap { from, gap } => gap_text(from, gap),
-        Event::Duplicate(duplicate) => format!("{from} {id} repeats {}", duplicate.of),
-        Event::Rejected(rejected) => {
-            let MessageOrigin {
-                claim: file, line, ..
-            } = &rejected.origin;
-            let line = line.map(|line| format!(" line {line}")).unwrap_or_default();
-            let why = rejected
-                .problems
-                .first()
-                .map(|problem| problem.what.as_str())
-                .unwrap_or_default();
-            format!("{file}{line}: {why}{to}")
-        }
-        Event::Accepted(_) | Event::Notice(_) => format!("{from}{to}  {kind}  {id}  {about}"),
-    };
-    let head = format!(
-        "{:>6}  {}  {:<9}",
-        record.seq,
-        out.time(&record.at),
-        record.kind().as_str()
-    );
-    let settled = joined(
-        record
-            .settled
-            .iter()
-            .map(|(from, to)| format!("{from}-{to}")),
-    );
-    let settled = match record.kind() {
-        EventKind::Settled => settled,
-        _ if settled.is_empty() => settled,
-        _ => format!("settled {settled}"),
-    };
-    let parts = [rest, climbs(&record.receipts), settled];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("{head}  {}", sanitize::line(&parts.join("  ")))
-}
-
-/// An accepted gap in words.
-fn gap_text(by: &str, gap: &LogGap) -> String {
-    format!("{by} gave up the lost records {} to {}", gap.from, gap.to)
-}
-
-fn climbs(climbs: &[Receipt]) -> String {
-    joined(climbs.iter().map(|climb| {
-        format!(
-            "{} {}: {}",
-            climb.agent,
-            climb.status.as_str(),
-            numbers(&climb.seqs)
-        )
-    }))
-}
-
-fn numbers(seqs: &[u64]) -> String {
-    let numbers: Vec<String> = seqs.iter().map(u64::to_string).collect();
-    numbers.join(" ")
-}
-
-fn parse_event(word: &str) -> Result<EventKind, String> {
-    records::event(word).ok_or_else(|| {
-        format!(
-            "expected one of {}",
-            EVENTS.map(EventKind::as_str).join(", ")
-        )
-    })
 }

@@ -1,6 +1,6 @@
 //! `mailbag message …`: the commands for messages, in the form of other mail programs.
 
-use super::{inbox, list, read, reply, search, send, thread, trace};
+use super::{inbox, list, send};
 use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::CommandContext;
@@ -10,9 +10,9 @@ Examples:
   mailbag message send bob 'hello' --as alice   # as `mailbag send`
   mailbag message list                          # as `mailbag list`";
 
-/// Send, list, read or search messages
+/// Send or list messages
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, hide = true, alias = "messages")]
+#[command(after_help = EXAMPLES, hide = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: MessageCommand,
@@ -23,11 +23,6 @@ enum MessageCommand {
     Send(send::Args),
     Inbox(inbox::Args),
     List(list::Args),
-    Read(read::Args),
-    Reply(reply::Args),
-    Search(search::Args),
-    Thread(thread::Args),
-    Trace(trace::Args),
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
@@ -35,10 +30,5 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         MessageCommand::Send(args) => send::run(args, cx),
         MessageCommand::Inbox(args) => inbox::run(args, cx).map(Exit::from),
         MessageCommand::List(args) => list::run(args, cx).map(Exit::from),
-        MessageCommand::Read(args) => read::run(args, cx).map(Exit::from),
-        MessageCommand::Reply(args) => reply::run(args, cx),
-        MessageCommand::Search(args) => search::run(args, cx).map(Exit::from),
-        MessageCommand::Thread(args) => thread::run(args, cx).map(Exit::from),
-        MessageCommand::Trace(args) => trace::run(args, cx).map(Exit::from),
     }
 }

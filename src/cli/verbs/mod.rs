@@ -18,10 +18,8 @@ mod completions;
 mod context;
 mod decide;
 mod demo;
-mod digest;
 mod dismiss;
 mod doctor;
-mod events;
 mod dry_run;
 mod exec;
 mod follow;
@@ -55,7 +53,6 @@ mod settings;
 mod share;
 mod status;
 mod thread;
-mod topic;
 mod trace;
 mod trust;
 mod uninstall;
@@ -104,12 +101,12 @@ pub(super) fn overview(cx: &mut CommandContext) -> Result<Exit> {
 commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Ack(ack), List(list), Search(search), Trace(trace), Rejected(rejected);
     "Conversation": Reply(reply), Ask(ask), Decide(decide), Pending(pending), Dismiss(dismiss), Thread(thread), Context(context),
-        Channel(channel), Topic(topic), Watch(watch), Web(web);
+        Watch(watch), Web(web);
     "Work": Claim(claim), Release(release), Handoff(handoff), Claims(claims), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join);
     "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings),
         Generate(generate);
     "Service": Run(run), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);
-    hidden: Demo(demo), Help(help), Message(message);
+    hidden: Channel(channel), Demo(demo), Help(help), Message(message);
 }

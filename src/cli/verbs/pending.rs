@@ -22,7 +22,7 @@ is a command that settles it. \"inactive\" means that its sender shows no activi
 With --json, an approval has its complete text, and the digest that `mailbag decide`
 needs from a program.
 
---follow shows the items of a terminal as they change, each with a number, and reads
+--follow shows the items at a terminal as they change, each with a number, and reads
 answers: `2 yes` decides item 2, `3 tax first` replies to item 3, `#12 yes` names the
 item by its record. An approval is shown whole before it can be decided. Other answers
 are accept, decline, release and dismiss.

@@ -13,7 +13,6 @@ use crate::commands::approval::{chosen, require_decider};
 use crate::commands::wait::{self, StandbyRouter};
 use crate::disk::machine;
 use crate::disk::terminal::KeyTerminal;
-use crate::message::decision;
 use crate::query::displayed::DisplayedApproval;
 use crate::query::identity::AgentIdentity;
 use crate::query::latest::RoomStateCache;
@@ -150,13 +149,21 @@ pub(super) fn run(identity: &IdentityArgs, cx: &CommandContext) -> Result<()> {
         shown: None,
         page_drawn: Instant::now(),
     };
-    let (mut is_stale, mut looked) = (true, None);
+    let (mut is_stale, mut looked, mut trouble) = (true, None, None);
     loop {
         if is_stale && looked.is_none_or(|at: Instant| at.elapsed() >= BREATH) {
             let list = deliver(&view.room, &mut routing).and_then(|()| state.pending(&view.agent));
             match list {
-                Ok(list) => view.update(list.items),
-                Err(e) => view.note = e.to_string(),
+                Ok(list) => {
+                    if trouble.take().is_some_and(|trouble| trouble == view.note) {
+                        view.note.clear();
+                    }
+                    view.update(list.items);
+                }
+                Err(e) => {
+                    view.note = e.to_string();
+                    trouble = Some(view.note.clone());
+                }
             }
             (is_stale, looked) = (false, Some(Instant::now()));
         }
@@ -201,11 +208,14 @@ impl FollowView {
     ) -> Result<bool> {
         let mut keys = keys.iter().copied();
         while let Some(key) = keys.next() {
-            self.note.clear();
+            if !is_enter(key) {
+                self.note.clear();
+            }
             match key {
-                b'\r' | b'\n' => {
+                _ if is_enter(key) && self.line.is_empty() && self.shown.is_none() => {}
+                _ if is_enter(key) => {
                     self.enter(terminal, out)?;
-                    // Keys after the one that shows a page do not answer it.
+                    // The further keys were typed before the page is shown.
                     if self.shown.is_some() {
                         return Ok(true);
                     }
@@ -236,7 +246,7 @@ impl FollowView {
             return Ok(());
         }
         match self.typed() {
-            Ok((item, action)) if self.must_show(&item, action.as_ref()) => {
+            Ok((item, _)) if self.must_show(&item) => {
                 let digest = item.digest.as_deref().unwrap_or_default();
                 match DisplayedApproval::of_record(&self.room, item.seq, digest) {
                     Ok(displayed) => {
@@ -272,12 +282,10 @@ impl FollowView {
         Ok(())
     }
 
-    /// Returns true for an approval that is not on the screen, unless the line dismisses it.
-    fn must_show(&self, item: &PendingItem, action: Option<&ItemAction>) -> bool {
+    /// Returns true for an approval that is not on the screen.
+    fn must_show(&self, item: &PendingItem) -> bool {
         let digest = self.shown.as_ref().map(|shown| &shown.displayed.digest);
-        item.kind == "approval"
-            && !matches!(action, Some(ItemAction::Dismiss))
-            && digest != item.digest.as_ref()
+        item.kind == "approval" && digest != item.digest.as_ref()
     }
 
     /// The item and the action of the typed line. A number alone has no action.
@@ -375,6 +383,10 @@ impl FollowView {
     }
 }
 
+fn is_enter(key: u8) -> bool {
+    matches!(key, b'\r' | b'\n')
+}
+
 /// An item in one line.
 fn row(number: usize, item: &PendingItem, width: usize, out: &CommandOutput) -> String {
     let record = if item.seq == 0 {
@@ -416,23 +428,15 @@ fn action(item: &PendingItem, text: &str) -> Option<ItemAction> {
     let lower = text.to_lowercase();
     let dismissal = (lower == "dismiss").then_some(ItemAction::Dismiss);
     match item.kind {
-        "approval" => {
-            let option = match &dismissal {
-                // An option may have this name.
-                Some(_) => decision::option(&item.options, text).map(String::as_str),
-                None => chosen(&item.options, text),
-            };
-            let decide = option.map(|option| ItemAction::Decide {
-                option: option.to_owned(),
-                digest: item.digest.clone().unwrap_or_default(),
-            });
-            decide.or(dismissal)
-        }
+        "approval" => chosen(&item.options, text).map(|option| ItemAction::Decide {
+            option: option.to_owned(),
+            digest: item.digest.clone().unwrap_or_default(),
+        }),
         "question" | "escalation" => dismissal.or_else(|| Some(ItemAction::Reply(text.to_owned()))),
         "offer" if "accept".starts_with(&lower) => Some(ItemAction::Accept),
         "offer" if "decline".starts_with(&lower) => Some(ItemAction::Decline),
         "claim" if "release".starts_with(&lower) => Some(ItemAction::Release(None)),
-        "rejection" | "wake" => dismissal,
+        "rejection" => dismissal,
         _ => None,
     }
 }
@@ -440,11 +444,11 @@ fn action(item: &PendingItem, text: &str) -> Option<ItemAction> {
 /// How to answer an item.
 fn forms(item: &PendingItem) -> String {
     let words = match item.kind {
-        "approval" => [options(item), vec!["dismiss".into()]].concat().join(", "),
+        "approval" => options(item).join(", "),
         "question" | "escalation" => "a reply, or dismiss".into(),
         "offer" => "accept, decline".into(),
         "claim" => "release".into(),
-        "rejection" | "wake" => "dismiss".into(),
+        "rejection" => "dismiss".into(),
         _ => return format!("run `{}` in another terminal", item.command),
     };
     format!("write the number and one of: {words}")

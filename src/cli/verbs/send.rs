@@ -32,8 +32,8 @@ Examples:
 The last of several words is the body: - reads it from standard input, '' means no
 body, and a body that starts with a dash goes after --. A single word is the
 address; then the body is read from standard input, unless --subject or --attach is
-given. With --type milestone a single word is the body, for all agents: WORKLOG.md,
-`mailbag log events` and `mailbag log digest` show milestones.
+given. With --type milestone a single word is the body, for all agents: WORKLOG.md
+and `mailbag list --events` show milestones.
 
 Addresses: an id or display name, human, all, all_engineers, any_engineer,
 'engineer_*', '#topic', cap:rust. `mailbag send --dry-run ADDRESS` shows the

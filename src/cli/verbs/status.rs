@@ -120,7 +120,7 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         say(out, BOLD, "needs human", text)?;
     }
     if let Some(text) = counted(&status.questions, "open question") {
-        let text = format!("{text}; see `mailbag log digest`");
+        let text = format!("{text}; see `mailbag list --type question`");
         say(out, BOLD, "questions", text)?;
     }
     if counts.decisions > 0 {
@@ -128,7 +128,7 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             out,
             BOLD,
             "decisions",
-            format!("{}; see `mailbag log digest`", counts.decisions),
+            format!("{}; see `mailbag list --events`", counts.decisions),
         )?;
     }
     let total: usize = status.unread.values().sum();

@@ -45,6 +45,17 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
+impl Args {
+    /// The arguments for one channel.
+    pub(super) fn of_channel(channel: String, last: usize, identity: IdentityArgs) -> Args {
+        Args {
+            channels: vec![channel],
+            last,
+            identity,
+        }
+    }
+}
+
 /// A reason to look at the room.
 enum WatchEvent {
     /// The log may have grown.
@@ -104,7 +115,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     }
 }
 
-/// Ensures that a router runs, in this process if there is no other.
+/// Ensures that a router runs, if necessary in this process.
 pub(super) fn deliver(room: &Room, routing: &mut StandbyRouter) -> Result<()> {
     room.check_place()?;
     routing.tend()

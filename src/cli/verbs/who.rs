@@ -5,12 +5,15 @@ use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::table;
-use crate::query::who::{self, AgentCommit, AgentPresence, WorkReport};
-use crate::room::Room;
+use crate::query::channel;
+use crate::query::who::{self, AgentCommit, AgentPresence, KnownAgents, WorkReport};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag who
+  mailbag who --channel          # the channels, with the number of their messages
+  mailbag who --channel design   # the agents that take part in a channel
+  mailbag who --topic            # the topics, with their subscribers
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
 Columns: presence (another status in the registry), id, display name and role, capabilities,
@@ -35,16 +38,64 @@ without them. roster.json in the room has the same data, without such commits.";
 /// Show agents, their presence and unread messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, alias = "roster")]
-pub(crate) struct Args {}
-
-pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<()> {
-    let room = cx.fresh_room(Freshness::Complete)?;
-    show(&room, cx)
+pub(crate) struct Args {
+    /// List the channels, or show the agents of one channel
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with = "topic")]
+    channel: Option<String>,
+    /// List the topics with their subscribers, or show one topic
+    #[arg(long, value_name = "TOPIC", num_args = 0..=1, default_missing_value = "")]
+    topic: Option<String>,
 }
 
-/// Shows the agents of a room.
-pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<()> {
-    let all = who::everybody(room)?;
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
+    match (args.channel, args.topic) {
+        (Some(channel), _) if channel.is_empty() => channels(cx),
+        (Some(channel), _) => of_channel(&channel, cx),
+        (None, Some(topic)) => topics(&topic, cx),
+        (None, None) => {
+            let room = cx.fresh_room(Freshness::Complete)?;
+            show(&who::everybody(&room)?, cx)
+        }
+    }
+}
+
+/// Lists the channels.
+fn channels(cx: &mut CommandContext) -> Result<()> {
+    let room = cx.fresh_room(Freshness::Complete)?;
+    let channels = channel::list(&room)?;
+    let none = "no channels yet";
+    table::list(&mut cx.out, "channels", channels, none, |channel, out| {
+        vec![
+            channel.channel.clone(),
+            channel.messages.to_string(),
+            out.column_time(&channel.last),
+        ]
+    })
+}
+
+/// Shows the agents that take part in a channel.
+pub(super) fn of_channel(channel: &str, cx: &mut CommandContext) -> Result<()> {
+    let room = cx.fresh_room(Freshness::Complete)?;
+    show(&channel::agents(&room, channel)?, cx)
+}
+
+/// Lists the topics and their subscribers; an empty name means all topics.
+fn topics(name: &str, cx: &mut CommandContext) -> Result<()> {
+    let room = cx.fresh_room(Freshness::Complete)?;
+    let mut topics = who::topics(&room.registry()?);
+    let name = name.trim_start_matches('#');
+    topics.retain(|topic| name.is_empty() || topic.topic.eq_ignore_ascii_case(name));
+    let none = "no topics with subscribers";
+    table::list(&mut cx.out, "topics", topics, none, |topic, _| {
+        vec![
+            sanitize::line(&format!("#{}", topic.topic)).into_owned(),
+            sanitize::line(&topic.followers.join(", ")).into_owned(),
+        ]
+    })
+}
+
+/// Shows agents.
+fn show(all: &KnownAgents, cx: &mut CommandContext) -> Result<()> {
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
         let known_as = name_and_role(one.name.as_deref(), one.role.as_deref());
@@ -64,7 +115,7 @@ pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<()> {
         .map(|agent| row(agent, now))
         .chain(remote)
         .collect();
-    cx.out.show(&all, |out| table::print(out, &rows))
+    cx.out.show(all, |out| table::print(out, &rows))
 }
 
 fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {

@@ -22,7 +22,6 @@ pub(super) const COMMANDS: [&str; 20] = [
     "inbox",
     "join",
     "list",
-    "log digest",
     "pending",
     "read",
     "release",

@@ -482,7 +482,7 @@ impl UnresolvedReference {
 
 /// The forms of a complete reference.
 const REFERENCE_FORMS: &str =
-    "write its number as 12, its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
+    "write its number as 12, its id, or SENDER/ID; `mailbag list` shows them";
 
 /// The error text and the next step for an ambiguous reference.
 pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {

@@ -158,7 +158,7 @@ impl AddressExpansion<'_, '_> {
                 format!("you are the only subscriber of #{topic}"),
             );
             return problem.fix(format!(
-                "another agent subscribes with `mailbag topic subscribe {topic} --as NAME`"
+                "another agent subscribes with `mailbag agent set NAME --topic {topic}`"
             ));
         }
         let others = registry

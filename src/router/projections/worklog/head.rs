@@ -113,7 +113,7 @@ fn questions(text: &mut String, state: &RoomState) {
         let _ = writeln!(text, "- #{seq} {at} {from} asks {waiting_for}: {about}");
     }
     if older > 0 {
-        let _ = writeln!(text, "\n{} more: `mailbag log digest`.", older);
+        let _ = writeln!(text, "\n{} more: `mailbag list --type question`.", older);
     }
 }
 
