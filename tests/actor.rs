@@ -239,7 +239,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 20] = [
+const ACTIONS: [(&[&str], &str); 18] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",

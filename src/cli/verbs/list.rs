@@ -148,7 +148,6 @@ fn events(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let filter = EventFilter::new(args.filters.since.as_deref(), args.filters.kind)?;
     let events = LogEventReader::of(&room, filter)?;
-    cx.out.page();
     args.newest.show(events.each()?, &mut cx.out, |out, found| {
         if out.json {
             let found = found.map(|event| event.map(|event| events.event(event)));

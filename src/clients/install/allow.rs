@@ -12,26 +12,9 @@ use std::path::PathBuf;
 /// The commands that read and write mail and claims. A name with a space allows one subcommand of a
 /// command with others. None of them runs a program, decides for the person, changes who is
 /// registered, or edits settings.
-pub(super) const COMMANDS: [&str; 20] = [
-    "ack",
-    "ask",
-    "claim",
-    "claims",
-    "context",
-    "handoff",
-    "inbox",
-    "join",
-    "list",
-    "pending",
-    "read",
-    "release",
-    "reply",
-    "search",
-    "send",
-    "status",
-    "thread",
-    "wait",
-    "who",
+pub(super) const COMMANDS: [&str; 19] = [
+    "ack", "ask", "claim", "claims", "context", "handoff", "inbox", "join", "list", "pending",
+    "read", "release", "reply", "search", "send", "status", "thread", "wait", "who",
 ];
 
 /// The rules of a client, if its settings have a list of them.
