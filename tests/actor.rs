@@ -495,7 +495,7 @@ fn the_table_of_ways_around_a_person_explains_each_of_its_cells() {
         .filter(|line| line.starts_with("| "))
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect();
-    let ways = rows.iter().filter(|row| row.len() == 13);
+    let ways = rows.iter().filter(|row| row.len() == 12);
     let meanings: Vec<&str> = rows
         .iter()
         .filter(|row| row.len() == 3)
