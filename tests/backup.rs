@@ -1,8 +1,9 @@
 //! `mailbag backup`: copies a room in use completely, and a copy is distinguished from its room.
 
 use crate::files;
+use crate::records::log_of;
 use crate::town::is_root;
-use crate::world::{World, log_of, parse_json, wait};
+use crate::world::{World, parse_json, wait};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

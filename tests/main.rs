@@ -65,6 +65,7 @@ mod outputs;
 mod presence;
 mod protocol;
 mod receipts;
+mod records;
 mod recovery;
 mod router;
 mod sandbox;

@@ -270,11 +270,6 @@ impl World {
         self.ok(&["log", "verify"])
     }
 
-    /// The committed records with this event, or all, as lines.
-    pub(crate) fn log(&self, event: &str) -> String {
-        log_of(&self.room(""), event)
-    }
-
     /// Runs the program with `--json`, which must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn json(&self, args: &(impl Words + ?Sized)) -> Value {
@@ -562,17 +557,6 @@ impl Ran {
         assert_eq!(self.code, code, "{}: {self:#?}", self.command);
         self.err
     }
-}
-
-/// The committed records of a room with this event, or all, as lines.
-pub(crate) fn log_of(room: &Path, event: &str) -> String {
-    let room = mailbag::room::Room::open(room).expect("a room");
-    let lines = mailbag::log::lines(&room.dir, mailbag::log::START).expect("a log");
-    let records = lines.records().map(|record| record.expect("a record"));
-    let found = records
-        .filter(|(_, record)| event.is_empty() || record.kind().as_str() == event)
-        .map(|(line, _)| lossy(&line.bytes));
-    found.collect()
 }
 
 /// A router that runs, killed when dropped.

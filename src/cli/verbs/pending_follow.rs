@@ -93,6 +93,8 @@ struct FollowView {
     who: AgentIdentity,
     agent: String,
     items: Vec<(usize, PendingItem)>,
+    /// A sentence about the items that are not listed.
+    older: Option<String>,
     /// The number that was given last. No number is used for a second item, so no answer reaches another item.
     last: usize,
     line: Vec<u8>,
@@ -143,6 +145,7 @@ pub(super) fn run(identity: &IdentityArgs, cx: &CommandContext) -> Result<()> {
         who,
         agent,
         items: Vec::new(),
+        older: None,
         last: 0,
         line: Vec::new(),
         note: String::new(),
@@ -158,6 +161,7 @@ pub(super) fn run(identity: &IdentityArgs, cx: &CommandContext) -> Result<()> {
                     if trouble.take().is_some_and(|trouble| trouble == view.note) {
                         view.note.clear();
                     }
+                    view.older = list.older_sentence();
                     view.update(list.items);
                 }
                 Err(e) => {
@@ -363,7 +367,7 @@ impl FollowView {
 
     /// The most urgent items, one line each.
     fn rows(&self, width: usize, most: usize, out: &CommandOutput) -> Vec<String> {
-        if self.items.is_empty() {
+        if self.items.is_empty() && self.older.is_none() {
             return vec![format!("nothing needs {}", self.agent)];
         }
         let is_cut = self.items.len() > most;
@@ -379,6 +383,7 @@ impl FollowView {
                 width,
             ));
         }
+        rows.extend(self.older.as_ref().map(|older| cut(older, width)));
         rows
     }
 }
