@@ -161,7 +161,7 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
         let verb = if Path::new(what) == layout::link_state(&tag) {
             "rebind"
         } else {
-            "test"
+            "status"
         };
         return format!("mailbag link {verb} {tag}");
     }
