@@ -112,8 +112,8 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
         town.mail(
             "bob",
             &format!("m{n}.json"),
-            json!({"to": "alice", "thread_id": format!("t{}", n % 7),
-            "subject": format!("Thread {}", n % 7), "body": format!("Step {n} {}", "and so on ".repeat(20))}),
+            json!({"to": "alice", "thread_id": format!("t{}", n % 8),
+            "subject": format!("Thread {} on the new log-in page of the web", n % 8), "body": format!("Step {n} {}", "and so on ".repeat(20))}),
         );
     }
     town.ok("run --once -q");
@@ -127,6 +127,7 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
         text.matches("# Note").count() <= 3,
         "files go first: {text}"
     );
+    assert_eq!(text.matches("“Thread").count(), 8, "no thread goes: {text}");
 }
 
 #[test]
