@@ -193,6 +193,13 @@ fn a_wrong_item_of_to_is_reported_once_at_its_place() {
         reported.sort_unstable();
         assert_eq!(reported, [("/to/0", first), ("/to/1", second)], "{to}");
     }
+    for (to, place) in [(json!([null]), "/to/0"), (json!({"x": 1}), "/to")] {
+        world.route("alice", "x.json", json!({"to": to, "body": "hi"}));
+        let bounce = world.inbox("alice").pop().expect("a bounce");
+        let problems = bounce["metadata"]["problems"].as_array().expect("a list");
+        assert_eq!(problems.len(), 1, "{to}: {problems:?}");
+        assert_fields!(problems[0], where: place, code: "wrong_type");
+    }
 }
 
 #[test]

@@ -126,16 +126,13 @@ fn wrong_recipients(
         Value::Array(items) => items.as_slice(),
         one => std::slice::from_ref(one),
     });
-    let addresses: Option<Vec<String>> = to
-        .unwrap_or_default()
+    let items = to.unwrap_or_default();
+    // An item that is not text keeps its place as an empty address.
+    let addresses: Vec<String> = items
         .iter()
-        .map(|item| item.as_str().map(str::to_owned))
+        .map(|item| item.as_str().unwrap_or_default().to_owned())
         .collect();
-    // The schema has reported an item that is not text.
-    let Some(addresses) = addresses else {
-        return Vec::new();
-    };
-    let problems = resolve::resolve(
+    let mut problems = resolve::resolve(
         registry,
         agent,
         &addresses,
@@ -144,5 +141,13 @@ fn wrong_recipients(
     )
     .err()
     .unwrap_or_default();
+    // The schema has reported an item that is not text. The place of the only item is the place of the list.
+    problems.retain(|problem| {
+        let at = match problem.place.strip_prefix("/to/") {
+            Some(at) => at.parse().ok(),
+            None => (items.len() == 1).then_some(0),
+        };
+        at.is_none_or(|at: usize| items.get(at).is_some_and(Value::is_string))
+    });
     schema::in_the_senders_words(problems, &origins)
 }
