@@ -20,6 +20,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum ChannelCommand {
     /// Show new messages of a channel as they arrive
+    #[command(after_help = "Example:\n  mailbag channel watch main --last 5")]
     Watch {
         /// Channel
         #[arg(value_name = "NAME")]
@@ -31,6 +32,7 @@ enum ChannelCommand {
         identity: IdentityArgs,
     },
     /// Show the agents that take part in a channel
+    #[command(after_help = "Example:\n  mailbag channel roster main")]
     Roster {
         /// Channel
         #[arg(value_name = "NAME")]

@@ -147,10 +147,11 @@ fn print(shown: &RejectedDetails, out: &mut CommandOutput) -> Result<()> {
         None => out.line("\n(the file was removed)")?,
     }
     out.flush()?;
-    out.note(&format!(
-        "to send it again, drop the corrected file as outbox/{}/{}",
-        one.agent, one.name
-    ));
+    let again = format!(
+        "to send it again, drop the corrected file with the same name into outbox/{}/",
+        one.agent
+    );
+    out.note(&frame::folded(&again, out.width(), "").join("\n"));
     Ok(())
 }
 

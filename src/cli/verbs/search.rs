@@ -5,7 +5,6 @@ use crate::base::error::Result;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{CommandOutput, FOUND, PLAIN};
-use crate::log::find;
 use crate::query::search::{self, SearchHit, SearchPattern};
 use crate::query::view::MessageView;
 use std::cell::RefCell;
@@ -63,17 +62,22 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let hits: Box<dyn Iterator<Item = Result<SearchHit>>> = match args.newest.sought(&cx.out) {
         Some(most) => {
             let newest = search::newest(&room, pattern, filter, most, &report)?;
+            progress.borrow_mut().0.end();
             Box::new(newest.into_iter().map(Ok))
         }
-        None => Box::new(search::search(&room, pattern, filter)?.flat_map(|block| {
-            if let Ok(block) = &block {
+        None => {
+            let hits = search::search(&room, pattern, filter)?.values_seen_by(|block| {
                 if !block.found.is_empty() {
                     progress.borrow_mut().0.end();
                 }
                 report(block.bytes);
-            }
-            find::values(block)
-        })),
+            });
+            let end = std::iter::from_fn(|| {
+                progress.borrow_mut().0.end();
+                None
+            });
+            Box::new(hits.chain(end))
+        }
     };
     args.newest.show(hits, &mut cx.out, |out, hits| {
         out.list("messages", hits, "no matching messages", |out, hit| {
