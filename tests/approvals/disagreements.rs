@@ -201,9 +201,9 @@ fn the_options_of_the_human_differ_visibly_for_each_name_of_an_agent() {
             ["proposal of none", "proposal of 2", "no proposal"],
         ),
         (
-            ["bob1", "bobl"],
+            ["bobI", "bobl"],
             [
-                "1: proposal of bob1",
+                "1: proposal of bobI",
                 "2: proposal of bobl",
                 "3: no proposal",
             ],
