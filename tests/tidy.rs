@@ -31,7 +31,6 @@ const FILES: &[TidyException] = &[
             "src/router/projections/worklog/foreign.rs",
             "src/commands/share.rs",
             "src/commands/permitted.rs",
-            "src/query/channel.rs",
             "src/room/archive/artifacts.rs",
         ],
     ),

@@ -1,7 +1,6 @@
 //! Mistakes on the command line: other names of commands, text that begins with a dash, and problems of a message in the
 //! words of its command.
 
-use super::args::command;
 use crate::base::error::{Error, Problem};
 use crate::base::text::shell_word;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -57,9 +56,13 @@ const FIELDS: [(&str, &str); 9] = [
 ];
 
 /// The answer to a mistake that clap's own message does not explain.
-pub(super) fn answer(error: &clap::Error, words: &[OsString], json: bool) -> Option<Error> {
-    let root = command();
-    let (_, name) = named_command(words, &root);
+pub(super) fn answer(
+    error: &clap::Error,
+    words: &[OsString],
+    root: &Command,
+    json: bool,
+) -> Option<Error> {
+    let (_, name) = named_command(words, root);
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
@@ -202,7 +205,7 @@ fn worded(command: &Command, mut problem: Problem) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::Cli;
+    use crate::cli::args::{Cli, command};
     use clap::FromArgMatches;
 
     fn shell_words(line: &str) -> Vec<OsString> {
@@ -241,7 +244,9 @@ mod tests {
         ] {
             let words = shell_words(line);
             let error = Cli::read(words.clone()).expect_err(line);
-            let answer = answer(&error, &words, false).expect(line).to_string();
+            let answer = answer(&error, &words, &command(), false)
+                .expect(line)
+                .to_string();
             assert!(answer.contains(expected), "{line}: {answer}");
         }
     }

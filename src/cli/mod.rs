@@ -82,7 +82,7 @@ fn is_hook(words: &[OsString]) -> bool {
 /// Shows the help that was asked for, or why the command line is not valid.
 fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
     let out = CommandOutput::new(json, false);
-    match mistakes::answer(error, words, json) {
+    match mistakes::answer(error, words, &command(), json) {
         Some(answer) => out.error(&answer),
         None => {
             if let Err(e) = show::output::usage(error, json)

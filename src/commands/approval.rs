@@ -60,7 +60,7 @@ pub struct SentApprovalMessage {
 
 /// A decision that the person signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignedDecision {
+pub struct ProvedDecision {
     /// The option.
     pub option: String,
     /// The reason.
@@ -327,7 +327,7 @@ impl SentApprovalMessage {
     /// The decision, if the person signed it with the pinned key, and if the log has the question as it was sent.
     /// A log that another program wrote does not prove a decision, so the pinned key must be the key in the
     /// person's home directory.
-    pub fn proved(&self, outcome: &ApprovalOutcome) -> Result<Option<SignedDecision>> {
+    pub fn proved(&self, outcome: &ApprovalOutcome) -> Result<Option<ProvedDecision>> {
         let is_as_sent = text_of(&self.recorded, "subject") == self.subject.as_deref()
             && text_of(&self.recorded, "body") == self.body.as_deref();
         let message = self
@@ -364,7 +364,7 @@ impl SentApprovalMessage {
         if !is_own || !is_by_human || !signed.is_signed_by(&pin.key, signature) {
             return Ok(None);
         }
-        Ok(Some(SignedDecision {
+        Ok(Some(ProvedDecision {
             option: option.clone(),
             note: text_of(&self.decision, "body").map(str::to_owned),
             seq: outcome.seq,

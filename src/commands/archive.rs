@@ -247,7 +247,7 @@ impl ArchiveRun<'_> {
         )
     }
 
-    /// Packs with the writer, or without one takes what was counted, and adds the result to the report.
+    /// Packs with the writer, or takes the counted result without one, and adds the result to the report.
     fn pack(
         &mut self,
         kind: &'static str,

@@ -4,10 +4,9 @@ use super::history::{MessageCriteria, MessageFilter};
 use super::list;
 use super::who::{self, KnownAgents};
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, Result, did_you_mean};
+use crate::base::error::Result;
 use crate::log::state;
 use crate::message::DEFAULT_CHANNEL;
-use crate::message::address::quoted;
 use crate::room::Room;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -33,23 +32,6 @@ pub fn list(room: &Room) -> Result<Vec<Channel>> {
             last: Stamp::from_micros(said.last_at).to_string(),
         })
         .collect())
-}
-
-/// Fails if no known channel has this name. The default channel exists before its first message.
-pub(super) fn check_known<'a>(
-    channel: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
-) -> Result<()> {
-    if channel == DEFAULT_CHANNEL || known.clone().any(|name| name == channel) {
-        return Ok(());
-    }
-    let fix = did_you_mean(channel, known).unwrap_or_else(|| {
-        "`mailbag who --channel` lists the channels; a message with the field `channel` creates one".into()
-    });
-    Err(Error::not_found(
-        format!("no channel {}", quoted(channel)),
-        fix,
-    ))
 }
 
 /// The agents that sent or got a message of this channel. All agents take part in the default channel.

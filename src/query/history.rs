@@ -10,7 +10,7 @@ use crate::message::address::quoted;
 use crate::message::{DEFAULT_CHANNEL, TYPES, id};
 use crate::query::closed::ClosedMessages;
 use crate::query::identity::{self, mailbox};
-use crate::query::{channel, time};
+use crate::query::time;
 use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
 use serde::Deserialize;
@@ -76,7 +76,7 @@ impl MessageFilter {
         let state = match asked.channel.as_deref() {
             Some(channel) if channel != DEFAULT_CHANNEL => {
                 let state = state::committed(&room.dir)?;
-                channel::check_known(channel, state.channels.keys().map(|name| &**name))?;
+                check_channel(channel, state.channels.keys().map(|name| &**name))?;
                 Some(state)
             }
             _ => state::committed(&room.dir).ok(),
@@ -187,6 +187,20 @@ fn who(room: &Room, registry: &Registry, name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     mailbox(room, registry, name)
+}
+
+/// Fails if no known channel has this name. The default channel exists before its first message.
+fn check_channel<'a>(channel: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+    if channel == DEFAULT_CHANNEL || known.clone().any(|name| name == channel) {
+        return Ok(());
+    }
+    let fix = did_you_mean(channel, known).unwrap_or_else(|| {
+        "`mailbag who --channel` lists the channels; a message with the field `channel` creates one".into()
+    });
+    Err(Error::not_found(
+        format!("no channel {}", quoted(channel)),
+        fix,
+    ))
 }
 
 /// Rejects a type that no message can have.

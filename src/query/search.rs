@@ -222,8 +222,7 @@ pub fn newest(
     let wanted = Arc::new((pattern, filter));
     near_end(&room.dir, begin, end, most, |from, to| {
         let blocks = scan(room, &wanted, from, Some(to))?;
-        let blocks = blocks.inspect(|block| report(block.as_ref().map_or(0, |block| block.bytes)));
-        Ok(blocks.flat_map(find::values))
+        Ok(blocks.values_seen_by(|block| report(block.bytes)))
     })
 }
 

@@ -113,7 +113,8 @@ impl Browsers {
 
     /// The file with the browsers. Without it, each browser has to enter again.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        Some(self.directory.as_ref()?.join(&self.name))
+        let own = UserDirectory::open(self.place().ok()?).ok()??;
+        Some(own.at(&self.name))
     }
 
     /// The port of the last page of this room that chose its port.

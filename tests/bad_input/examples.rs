@@ -100,7 +100,7 @@ fn examples_are_of_the_sender_and_are_delivered_when_they_are_dropped() {
     assert_contains!(dry.out, "\"example\"", "\"body\":");
 }
 
-/// The commands in a text, without those that have a placeholder in capitals.
+/// The commands in a text. Commands with a placeholder in capitals are left out.
 fn commands(text: &str) -> BTreeSet<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted

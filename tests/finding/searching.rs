@@ -112,7 +112,7 @@ fn the_filters_narrow_a_search() {
 }
 
 #[test]
-fn the_newest_matches_are_those_of_a_whole_search_and_cost_only_the_end_of_the_log() {
+fn the_newest_matches_equal_the_end_of_a_whole_search_and_cost_only_the_end_of_the_log() {
     let world = World::alice_and_bob().settings("budget.messages = 0\nbudget.copies = 0\n");
     let mut times = Vec::new();
     for part in 0..6 {

@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::clients::kind::Client;
 use crate::commands::approval::{
-    self, ApprovalOutcome, ApprovalRequest, SentApprovalMessage, SignedDecision,
+    self, ApprovalOutcome, ApprovalRequest, ProvedDecision, SentApprovalMessage,
 };
 use crate::commands::send::MessageDraft;
 use crate::commands::wait::{InboxWaiter, WaitEnd};
@@ -153,7 +153,7 @@ fn is_over(
     Ok(has_gone_on || now.is_gone(&room.dir))
 }
 
-fn answer(proved: &SignedDecision) -> HookAnswer {
+fn answer(proved: &ProvedDecision) -> HookAnswer {
     if proved.option == decision::OPTIONS[0] {
         return HookAnswer {
             verdict: ToolVerdict::Allow,

@@ -8,7 +8,7 @@ mod scan;
 mod line_filter;
 
 pub use line_filter::LineFilter;
-pub use scan::{CandidateLine, LogScan, ScannedBlock, scan, values};
+pub use scan::{CandidateLine, LogScan, ScannedBlock, scan};
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;

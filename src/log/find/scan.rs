@@ -107,6 +107,19 @@ impl<T: Send + 'static> LogScan<T> {
         self.flat_map(values)
     }
 
+    /// The values of all blocks. Each block is shown to `see` before its values.
+    pub fn values_seen_by(
+        self,
+        mut see: impl FnMut(&ScannedBlock<T>),
+    ) -> impl Iterator<Item = Result<T>> {
+        self.flat_map(move |block| {
+            if let Ok(block) = &block {
+                see(block);
+            }
+            values(block)
+        })
+    }
+
     fn start_readers(&mut self) -> Result<()> {
         while self.readers.len() < self.most {
             let Some(segment) = self.left.pop_front() else {
@@ -146,7 +159,7 @@ impl<T: Send + 'static> Iterator for LogScan<T> {
 }
 
 /// The values of a block.
-pub fn values<T>(block: Result<ScannedBlock<T>>) -> impl Iterator<Item = Result<T>> {
+fn values<T>(block: Result<ScannedBlock<T>>) -> impl Iterator<Item = Result<T>> {
     let (found, failed) = match block {
         Ok(block) => (block.found, None),
         Err(e) => (Vec::new(), Some(Err(e))),

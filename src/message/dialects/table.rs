@@ -271,7 +271,7 @@ const OTHER_WORDS: [&str; 13] = [
     "preference",
     "preferences",
 ];
-/// The length of a name in the table, without `_`, from which a name with one other letter is a slip.
+/// The least length of a name in the table, without `_`, for a name with one other letter to be a slip.
 const LONG_NAME: usize = 8;
 
 /// The meaning of a name that is not a field.

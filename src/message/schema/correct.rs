@@ -1,4 +1,4 @@
-//! The example of a rejection: the sender's own object, in which only the wrong part is changed.
+//! The example of a rejection: the sender's own object. Only the wrong part is changed.
 
 use super::{MISNAMED, NO_RECIPIENT};
 use crate::base::error::Problem;

@@ -314,7 +314,7 @@ impl PartialThread {
     }
 
     /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may be found
-    /// before the message that connects it. Each round goes in the other direction, so that it follows a whole chain.
+    /// before the message that connects it. Each round reads in the other direction, so that it follows a whole chain.
     fn connect(&mut self) {
         loop {
             let mut has_grown = false;

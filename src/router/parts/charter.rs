@@ -117,7 +117,10 @@ impl CharterWatch {
 
     /// The time until a continuous router has seen the same file for a moment.
     fn wait(&self) -> Option<Duration> {
-        let since = self.seen.as_ref().filter(|_| self.waits)?.1;
+        if !self.waits {
+            return None;
+        }
+        let (_, since) = self.seen.as_ref()?;
         limits::UNCHANGED_FOR
             .checked_sub(since.elapsed())
             .filter(|wait| !wait.is_zero())

@@ -8,7 +8,7 @@ use crate::message::subject::steps_of;
 /// The most steps that the comparisons for a message take: the bound, and the last comparison.
 const STEPS: u64 = (1 << 18) + 8192;
 
-/// Claims that never conflict with those of another letter, and are slow to compare.
+/// Claims that never conflict with the claims of another letter, and are slow to compare.
 fn slow(letter: char, count: usize) -> Vec<String> {
     let slow = |n| format!("{}{n}{letter}", "*a".repeat(20));
     (0..count).map(slow).collect()
