@@ -174,7 +174,7 @@ fn a_number_is_not_reused_for_another_item_while_the_person_types() {
     });
     terminal.keys(&["Enter"]);
     terminal.wait("there is no such item and the line stays", |screen| {
-        screen.contains("no open item has the number 1") && screen.contains("> 1 y")
+        screen.contains("no open item has the number \"1\"") && screen.contains("> 1 y")
     });
     assert_eq!(
         (pending(&world).len(), written(&world)),
@@ -205,7 +205,7 @@ fn a_line_that_is_no_answer_stays_with_the_reason() {
     terminal.wait("it is shown", |screen| screen.contains(" 1 approval"));
     for (wrong, reason) in [
         ("1 maybe", "write the number and one of: stage, stop"),
-        ("1 st", "“st” does not answer the approval"),
+        ("1 st", "\"st\" does not answer the approval"),
         ("2 stage", "no open item has the number"),
         ("12 stage", "no open item has the number"),
         ("#99", "no open item has the number"),
@@ -454,14 +454,23 @@ fn only_a_person_at_a_terminal_answers_as_the_human() {
         "needs a terminal",
         "mailbag pending --json"
     );
-    let mut program = world.bare(FOLLOW);
-    program.env("MAILBAG_TEST_ANCESTRY", "agent");
-    let Some(terminal) = Terminal::of(&world, (200, 24), program) else {
-        return;
-    };
-    terminal.wait("it is rejected", |screen| {
-        screen.contains("only a person can decide as human") && screen.contains("ended 2")
-    });
+    // Without a name, an agent is not the human. With the name, it is rejected.
+    for (args, reason) in [
+        (FOLLOW, "this is an unidentified session"),
+        (
+            &["pending", "--follow", "--as", "human"],
+            "only a person can act as human",
+        ),
+    ] {
+        let mut program = world.bare(args);
+        program.env("MAILBAG_TEST_ANCESTRY", "agent");
+        let Some(terminal) = Terminal::of(&world, (200, 24), program) else {
+            return;
+        };
+        terminal.wait(reason, |screen| {
+            screen.contains(reason) && screen.contains("ended 2")
+        });
+    }
 }
 
 #[test]
