@@ -71,7 +71,7 @@ const edges = await page.locator("#needs .source").evaluate((source) => {
   return { rows: new Set(rows).size, lines: source.textContent.trimEnd().split("\n").length };
 });
 assert.equal(edges.rows, edges.lines);
-mailbag("dismiss", String(pending()[0].seq), "--as", "human");
+mailbag("ack", String(pending()[0].seq), "--status", "withdrawn", "--as", "alice");
 
 // ---- the time left of an approval ----
 const approval = { to: "human", type: "approval", body: "Deploy?", deadline: "30m", on_deadline: "no" };

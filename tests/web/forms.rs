@@ -297,8 +297,9 @@ fn rejected_mail_is_fixed_and_sent_as_a_new_file() {
     );
     world.drop_file("alice", "bad.json", "{");
     world.run("agent set alice --status retired");
-    let failed = page.submit(&place, &[("text", r#"{"to": "bob", "body": "x"}"#)]);
-    assert_contains!(failed.to_string(), "is retired");
+    let failed = page.post(&place, &[("text", r#"{"to": "bob", "body": "x"}"#)]);
+    assert_eq!(failed.status, 400, "{failed:?}");
+    assert_contains!(failed.body, "is retired");
 }
 
 #[test]

@@ -116,7 +116,7 @@ await step("text stays when its item has no form left in the list, or moves", as
   for (const n of [1, 2, 3]) drop(`long${n}`, { type: "approval", body: `Long ${n}? ${"x".repeat(7000)}`, deadline: "1h" });
   await item("Long 3?").waitFor();
   assert.equal(await field("Which port?").inputValue(), "8080, I think");
-  for (const { seq, title } of pending()) if (title.startsWith("Long")) mailbag("dismiss", String(seq), "--as", "human");
+  for (const { seq, title } of pending()) if (title.startsWith("Long")) mailbag("ack", String(seq), "--status", "withdrawn", "--as", "alice");
   await item("Long 1?").waitFor({ state: "detached" });
   assert.equal(await field("Which port?").inputValue(), "8080, I think");
 });
