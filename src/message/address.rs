@@ -104,10 +104,15 @@ pub fn reserved(name: &str) -> Option<&'static str> {
     let bare = name.replace(['.', '-', '_'], "");
     // A capital I looks like l.
     let looks = [name_skeleton(&bare), name_skeleton(&bare.replace('I', "l"))];
+    // Two digits are a number, such as in the eleventh agent of `a1`, `a2` and so on.
+    let has_number = bare
+        .as_bytes()
+        .windows(2)
+        .any(|two| two.iter().all(u8::is_ascii_digit));
     prefixed.map(|(_, form)| form).or_else(|| {
         WORDS
             .into_iter()
-            .find(|word| looks.iter().any(|look| look == word))
+            .find(|word| !has_number && looks.iter().any(|look| look == word))
     })
 }
 

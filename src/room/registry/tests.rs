@@ -320,7 +320,9 @@ fn a_reserved_name_and_a_name_that_looks_like_one_are_rejected_everywhere() {
             assert_eq!(problems[0].code, "reserved_name", "{text}");
         }
     }
-    for name in ["humane", "bag", "mail", "systems", "manuel", "ali", "alan"] {
+    for name in [
+        "humane", "bag", "mail", "systems", "manuel", "ali", "alan", "a11",
+    ] {
         let text = json!({"agents": [{"id": name}]}).to_string();
         assert!(Registry::parse(text.as_bytes()).is_ok(), "{name}");
     }
