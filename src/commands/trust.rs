@@ -44,8 +44,8 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let room = Room::look(&place(asked, from)?)?;
     let (identity, consents) = (room.identity()?, ConsentList::read()?);
     let own = room.is_own()?;
-    // Settings that cannot be read have no links.
-    let settings = room.settings().unwrap_or_default();
+    // Consent without the links of a room would look like consent to them.
+    let settings = room.settings()?;
     let links = connections(&settings, &|connection| {
         consents.agrees_to_link(&identity, connection)
     });

@@ -215,12 +215,14 @@ fn read_and_cut(setting: &Setting, plan: Plan, seed: u64) -> io::Result<(Figures
     Ok((Figures { points: 1, reached, ..world.figures()? }, outcome))
 }
 
-/// The head of the log that a reader is shown. It stands for all records before it.
+/// The head of the log that a reader is shown. It stands for all records before it. An empty log shows nothing.
 fn read(reader: &mut Command) -> io::Result<BTreeSet<String>> {
     let output = reader.output()?;
+    let err = lossy(&output.stderr);
     match output.status.success() {
         true => Ok(lossy(&output.stdout).lines().map(str::to_owned).collect()),
-        false => Err(io::Error::other(format!("log: {}", lossy(&output.stderr)))),
+        false if err.contains("has no records") => Ok(BTreeSet::new()),
+        false => Err(io::Error::other(format!("log: {err}"))),
     }
 }
 
