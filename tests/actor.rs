@@ -239,7 +239,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 18] = [
+const ACTIONS: [(&[&str], &str); 17] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",
@@ -254,23 +254,19 @@ const ACTIONS: [(&[&str], &str); 18] = [
     (&["trust", "--revoke"], "only a person can change consent"),
     (
         &["link", "add", "po", "host:/srv/po", "--carrier", "ssh"],
-        "only a person can change or test links",
+        "only a person can change links",
     ),
     (
         &["link", "add", "po", "--carrier", "none"],
-        "only a person can change or test links",
+        "only a person can change links",
     ),
     (
         &["link", "remove", "far", "--bounce"],
-        "only a person can change or test links",
+        "only a person can change links",
     ),
     (
         &["link", "rebind", "far", "--yes"],
-        "only a person can change or test links",
-    ),
-    (
-        &["link", "test", "far"],
-        "only a person can change or test links",
+        "only a person can change links",
     ),
     (&["web", "--json"], "only a person can open the page"),
     (

@@ -320,7 +320,7 @@ fn check_person(message: &Message) -> Result<()> {
     }
     match message.kind() {
         DECISION => require_person(DECIDE),
-        LINK => require_person("change or test links"),
+        LINK => require_person("change links"),
         "release" if message.text("of").is_some() => {
             require_person("release the claims of others as human")
         }
