@@ -105,7 +105,7 @@ impl Room {
             ),
             format!(
                 "nothing in it was used; if you trust its owner, a person can run `mailbag trust {}`, which shows \
-                 the room's programs and asks for consent",
+                 the room and asks for consent",
                 shell_path(self.dir.path())
             ),
         ))

@@ -24,7 +24,7 @@ output, which become messages:
 A command whose standard output is a terminal inherits the terminal, and its output is
 not read for these lines.
 
-`mailbag who`, `log` and `watch` show them. When the command ends with status 0,
+`mailbag who`, `list` and `watch` show them. When the command ends with status 0,
 the agent has completed; with another status it is blocked. Then the agent is
 offline. The exit status is that of the command, 128 plus the number of the
 signal that ended it, or 126 or 127 if it cannot be started.

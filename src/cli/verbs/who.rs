@@ -29,7 +29,7 @@ stale    no sign of life for 6 hours (stale_after in settings.toml), although it
 remote   an agent of another room to which there is a link
 
 Signs of life: the agent sends a message, mail leaves its inbox, a hook or tool of
-its session runs, or `mailbag watch`, `follow` or `wait` runs for it. An agent
+its session runs, or `mailbag watch`, `list --follow` or `wait` runs for it. An agent
 reports its activity with messages of type status, progress, blocked, completed or
 agent_complete. The hooks of `mailbag install git` record its commits. A commit whose
 subject line begins with the agent's name, as in `[alice] Fix the login`, is shown
