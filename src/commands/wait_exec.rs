@@ -9,7 +9,6 @@ use crate::disk::terminal::{Pid, signal_group};
 use crate::query::inbox::{self, InboxMessage, MailHold};
 use crate::query::wait::{NewMailTracker, WaitFilter};
 use crate::room::Room;
-use crate::room::sessions::{IN_GEMINI, session_variables};
 use signal_hook::consts::SIGTERM;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -162,10 +161,6 @@ impl MailCommand<'_> {
             .env("MAOS_AGENT_ID", self.agent)
             .stdin(Stdio::piped())
             .process_group(0);
-        // The variables of a client's session would name another agent.
-        for (name, _) in session_variables().chain([(IN_GEMINI, "")]) {
-            command.env_remove(name);
-        }
         machine::end_with_us(&mut command);
         let mut child = command.spawn().doing("start", SHELL)?;
         let group = Pid::from_child(&child);

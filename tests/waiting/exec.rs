@@ -58,23 +58,29 @@ fn a_message_of_200_000_bytes_arrives_whole_and_is_read_after_the_command_succee
 }
 
 #[test]
-fn a_reply_from_the_command_is_the_agent_s_also_inside_a_client_s_session() {
+fn a_reply_from_a_client_that_the_command_starts_is_the_agent_s() {
     // P86
     let world = World::alice_and_bob();
-    let line = r#"id=$(sed -n 's/^id: .*(#\(.*\))/\1/p'); "$MAILBAG" reply "$id" 'got it'"#;
-    let words = ["wait", "--as", "bob", "--exec", line];
-    let mut command = world.bare(&words);
-    command
-        .env("MAILBAG", assert_cmd::cargo::cargo_bin!("mailbag"))
-        .env("CLAUDE_CODE_SESSION_ID", "of-carol")
-        .stdin(std::process::Stdio::null());
-    let handler = Beside::by(&world, command);
+    let line = r#"id=$(sed -n 's/^id: .*(#\(.*\))/\1/p'); export CLAUDE_CODE_SESSION_ID=of-carol; "$MAILBAG" reply "$id" 'got it'"#;
+    let handler = handle(&world, line, &[]);
     world.send("alice", "bob", "which port?");
     world.wait("it is answered", || world.bodies("alice") == ["got it"]);
     assert_eq!(world.inbox("alice")[0]["from"], "bob");
     world.wait("it is read", || seen(&world) == 1);
     handler.signal(Signal::INT);
     handler.ends(&world, 130);
+}
+
+#[test]
+fn an_agent_cannot_start_commands_by_the_rule_that_lets_it_wait() {
+    // P86, P194
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "hello");
+    let words = ["wait", "--as", "bob", "--exec", "touch ran"];
+    let ran = world.run_env(&words, "CLAUDECODE", "1");
+    assert_contains!(ran.fails(2), "only a person can wait with --exec");
+    assert!(!world.path().join("ran").exists());
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::commands::wait_exec::MailCommand;
 use crate::query::inbox::{InboxMessage, MailHold};
 use crate::query::wait::WaitFilter;
 use crate::room::Room;
+use crate::room::actor::reject_agent;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -33,7 +34,7 @@ with /bin/sh -c, with the message on standard input, as `mailbag read` shows it 
 command line replies as this agent. After status 0 the message is marked as read. After
 another status it stays unread, and the command is started again: after 1 second, then 2,
 4 and so on up to 5 minutes. A signal is also sent to the command, and ends the wait when
-the command has ended.";
+the command has ended. An agent in a client's session cannot use --exec.";
 
 /// Wait for a message and show it
 #[derive(Debug, clap::Args)]
@@ -70,6 +71,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.rewake {
         return rewake::run(args.identity.given(), cx);
+    }
+    if args.exec.is_some() {
+        // A rule that allows `wait` would allow an agent every command.
+        reject_agent("wait with --exec")?;
     }
     let until = deadline(args.timeout);
     let room = cx.room()?;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The commands that read and write mail and claims. A name with a space allows one subcommand of a
-/// command with others. None of them runs a program, decides for the person, changes who is
-/// registered, or edits settings.
+/// command with others. For an agent, none of them runs a program, decides for the person, changes who
+/// is registered, or edits settings.
 pub(super) const COMMANDS: [&str; 19] = [
     "ack", "ask", "claim", "claims", "context", "handoff", "inbox", "join", "list", "pending",
     "read", "release", "reply", "search", "send", "status", "thread", "wait", "who",
