@@ -171,8 +171,12 @@ impl<'a> From<&'a Agent> for AgentOutput<'a> {
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
-    let room = match args.verb {
+    let room = match &args.verb {
         AgentCommand::List { .. } => cx.fresh_room(Freshness::Complete)?,
+        // A waiting subscription counts.
+        AgentCommand::Set { no_topics, .. } if !no_topics.is_empty() => {
+            cx.fresh_room(Freshness::Messages)?
+        }
         _ => cx.room()?,
     };
     match args.verb {
