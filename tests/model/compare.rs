@@ -309,13 +309,14 @@ impl Compared<'_> {
             let accepted = self
                 .outcomes
                 .get(&seq)
-                .filter(|outcome| outcome.event == EventKind::Accepted);
+                .filter(|outcome| outcome.event == EventKind::Accepted)
+                .cloned();
             let file = letters.get(&seq).filter(|_| accepted.is_some());
             self.wrong.extend(
                 file.and_then(|file| differs(file, &copy))
                     .map(|what| format!("{agent}, {name}: {what}")),
             );
-            self.still_there(agent, name, file.copied());
+            self.still_there(agent, name, file.copied(), accepted.as_ref());
         }
         for (seq, outcome) in &self.outcomes {
             for agent in outcome
@@ -336,19 +337,38 @@ impl Compared<'_> {
         }
     }
 
-    // Only the reader takes a message out of an inbox, unless the message has expired.
-    fn still_there(&mut self, agent: Name, name: &str, file: Option<&File>) {
+    // Only the reader takes a message out of an inbox, unless the message has expired. An unfinished file of its sender or of
+    // one of its recipients delays the expiry.
+    fn still_there(
+        &mut self,
+        agent: Name,
+        name: &str,
+        file: Option<&File>,
+        came: Option<&Outcome>,
+    ) {
         let taken = self.room.found.taken.contains(&(agent, name.to_owned()));
         let expires = file
             .and_then(|file| file.letter.mail())
             .and_then(|mail| mail.expires);
-        let below = if self.state.is_over(expires) {
-            EXPIRED
+        let inbox = self.room.path("inbox").join(agent);
+        let is_over = self.state.is_over(expires);
+        let place = if is_over {
+            inbox.join(EXPIRED).join(name)
         } else {
-            ""
+            inbox.join(name)
         };
-        let place = self.room.path("inbox").join(agent).join(below).join(name);
-        if !taken && !place.exists() {
+        let is_concerned = |one: &File| {
+            file.is_some_and(|file| file.sender == one.sender)
+                || came.is_some_and(|came| came.to.contains(one.sender))
+        };
+        let is_delayed = is_over
+            && inbox.join(name).exists()
+            && self
+                .state
+                .files
+                .iter()
+                .any(|one| self.room.is_left_unfinished(one) && is_concerned(one));
+        if !taken && !place.exists() && !is_delayed {
             self.wrong
                 .push(format!("unread, but gone: {}", place.display()));
         }

@@ -4,7 +4,7 @@ use super::acts::{Act, Edit, Side, Taking};
 use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
-use super::state::State;
+use super::state::{File, State};
 use crate::files;
 use mailbag::query::status::{self, BlockedPath};
 use mailbag::router::daemon::{self, PassResult};
@@ -120,14 +120,8 @@ impl Room {
         self.holds(&state);
         let before = (self.found.clone(), compare::outcomes(self));
         // An unfinished file is rejected once it has not changed for a while, which may be now.
-        let may_be_unfinished = state.files.iter().any(|file| {
-            file.letter.is_unfinished()
-                && self
-                    .path("outbox")
-                    .join(file.sender)
-                    .join(&file.name)
-                    .exists()
-        });
+        let mut files = state.files.iter();
+        let may_be_unfinished = files.any(|file| self.is_left_unfinished(file));
         self.pass(&state);
         self.look();
         let after = (self.found.clone(), compare::outcomes(self));
@@ -151,6 +145,12 @@ impl Room {
         self.look();
         let wrong = compare::complaints(self, state);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// Returns true if this file is unfinished and still in its outbox.
+    pub(super) fn is_left_unfinished(&self, file: &File) -> bool {
+        let outbox = self.path("outbox").join(file.sender);
+        file.letter.is_unfinished() && outbox.join(&file.name).exists()
     }
 
     /// The router's entries for undelivered files.
