@@ -72,7 +72,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 }
 
 fn measure(room: &Path, flood: &Flood) -> Result<(Vec<Duration>, Duration)> {
-    let agents = (0..flood.agents).map(|n| json!({"id": format!("a{n}")}));
+    let agents = (0..flood.agents).map(|n| json!({"id": format!("m{n}")}));
     let agents: Vec<_> = agents
         .chain(["mallory", "alice"].map(|id| json!({"id": id})))
         .collect();

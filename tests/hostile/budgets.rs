@@ -255,7 +255,7 @@ fn two_agents_that_answer_each_other_are_slowed_after_thirty_hops() {
 
 #[test]
 fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
-    let many: Vec<String> = (0..50).map(|n| format!("a{n}")).collect();
+    let many: Vec<String> = (0..50).map(|n| format!("m{n}")).collect();
     let agents: Vec<&str> = many
         .iter()
         .map(String::as_str)
@@ -274,7 +274,7 @@ fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
     let asked = &town.names("inbox/ping")[0];
     files::remove_file(town.room(&format!("inbox/ping/{asked}")));
     for agent in &many {
-        let to = ["ping", "a0"];
+        let to = ["ping", "m0"];
         town.mail(
             agent,
             "1.json",

@@ -122,7 +122,7 @@ impl mailbag::room::resolve::Availability for Nobody {
 fn a_flood_from_all_agents_to_all_is_delivered_and_a_single_message_passes_it() {
     const AGENTS: usize = 30;
     const EACH: usize = 20;
-    let ids: Vec<String> = (0..AGENTS).map(|n| format!("a{n}")).collect();
+    let ids: Vec<String> = (0..AGENTS).map(|n| format!("m{n}")).collect();
     let town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>()).quick();
     for id in &ids {
         for n in 0..EACH {
@@ -139,17 +139,17 @@ fn a_flood_from_all_agents_to_all_is_delivered_and_a_single_message_passes_it() 
     town.mail(
         "human",
         "x.json",
-        json!({"to": "a7", "body": "single", "id": "single"}),
+        json!({"to": "m7", "body": "single", "id": "single"}),
     );
     town.wait("the single message arrives", || {
-        town.names("inbox/a7")
+        town.names("inbox/m7")
             .iter()
             .any(|name| name.ends_with("-human-single.json"))
     });
     let all = EACH * (AGENTS - 1);
     town.wait("all have all", || {
         ids.iter()
-            .all(|id| town.count(id) >= all + usize::from(id == "a7"))
+            .all(|id| town.count(id) >= all + usize::from(id == "m7"))
     });
     town.wait("nothing is left", || {
         ids.iter()
@@ -161,7 +161,7 @@ fn a_flood_from_all_agents_to_all_is_delivered_and_a_single_message_passes_it() 
             .iter()
             .filter_map(|name| name.split_once('-').map(|one| one.1))
             .collect();
-        let single = usize::from(id == "a7");
+        let single = usize::from(id == "m7");
         assert_eq!(
             (names.len(), senders_and_ids.len()),
             (all + single, all + single),
@@ -173,7 +173,7 @@ fn a_flood_from_all_agents_to_all_is_delivered_and_a_single_message_passes_it() 
 
 /// A town with this number of agents. `mallory` sends a file of lines to all.
 fn crowd(agents: usize, lines: usize) -> Town {
-    let mut ids: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
+    let mut ids: Vec<String> = (0..agents).map(|n| format!("m{n}")).collect();
     ids.push("mallory".into());
     let town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>());
     let text: String = (0..lines)
@@ -188,21 +188,21 @@ fn crowd(agents: usize, lines: usize) -> Town {
 fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     let mut town = crowd(30, 300).settings("budget.messages = 0\nbudget.copies = 0\n");
     town.mail(
-        "a1",
+        "m1",
         "x.json",
-        json!({"to": "a2", "body": "single", "id": "single"}),
+        json!({"to": "m2", "body": "single", "id": "single"}),
     );
     // A batch of a fixed size: otherwise a fast machine takes the whole flood in one or two.
     let mut router = town.bare("run");
     router.env(BATCH_COPIES, "1000");
     town.start_by(router);
     let find = || {
-        town.names("inbox/a2")
+        town.names("inbox/m2")
             .into_iter()
-            .find(|name| name.ends_with("-a1-single.json"))
+            .find(|name| name.ends_with("-m1-single.json"))
     };
     town.wait("the single message arrives", || find().is_some());
-    let single = town.read(&format!("inbox/a2/{}", find().expect("it came")));
+    let single = town.read(&format!("inbox/m2/{}", find().expect("it came")));
     let before = single["delivery"]["seq"].as_u64().expect("a number");
     // A scan that finds the file open, because of a process that was just forked, is repeated a few
     // slices later.
@@ -216,9 +216,9 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     town.wait("nothing is staged", || {
         listing(&town.room("spool/stage")).is_empty()
     });
-    assert_eq!(town.count("a7"), 300);
+    assert_eq!(town.count("m7"), 300);
     let bodies: Vec<String> = (0..300).map(|n| n.to_string()).collect();
-    assert!(town.bodies("a7") == bodies, "each once, in order");
+    assert!(town.bodies("m7") == bodies, "each once, in order");
     let log = town.text("log/00000001.ndjson");
     assert!(
         log.matches(r#""more":true"#).count() >= 3,
@@ -233,35 +233,35 @@ fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and
     let budget = "budget.messages = 60\nbudget.copies = 1800\nbudget.window = \"1h\"\n";
     let mut town = crowd(29, 60).settings(&format!("{budget}"));
     town.drop_file(
-        "a3",
+        "m3",
         "more.ndjson",
-        "{\"to\":\"a4\",\"body\":\"one\"}\n{\"to\":\"a4\",\"body\":\"two\"}\n",
+        "{\"to\":\"m4\",\"body\":\"one\"}\n{\"to\":\"m4\",\"body\":\"two\"}\n",
     );
-    town.mail("a3", "zero.json", json!({"to": "a4", "body": "three"}));
+    town.mail("m3", "zero.json", json!({"to": "m4", "body": "three"}));
     town.mail(
-        "a1",
+        "m1",
         "x.json",
-        json!({"to": "a2", "body": "single", "id": "single"}),
+        json!({"to": "m2", "body": "single", "id": "single"}),
     );
     let mut router = town.bare("run");
     // As if each batch had taken too long after its first message.
     router.env(STAGE_MS, "0");
     town.start_by(router);
     town.wait("all of it arrives", || {
-        listing(&town.room("sent/mallory")).len() == 1 && town.count("a7") == 60
+        listing(&town.room("sent/mallory")).len() == 1 && town.count("m7") == 60
     });
     let bodies: Vec<String> = (0..60).map(|n| n.to_string()).collect();
-    assert!(town.bodies("a7") == bodies, "each once, in order");
+    assert!(town.bodies("m7") == bodies, "each once, in order");
     town.wait("the others' mail arrives", || {
-        town.count("a2") == 61 && town.count("a4") == 63
+        town.count("m2") == 61 && town.count("m4") == 63
     });
-    let of_a3: Vec<String> = town
-        .bodies("a4")
+    let of_m3: Vec<String> = town
+        .bodies("m4")
         .into_iter()
         .filter(|body| body.parse::<u32>().is_err())
         .collect();
     assert_eq!(
-        of_a3,
+        of_m3,
         ["one", "two", "three"],
         "the files of a sender stay in order"
     );
@@ -276,7 +276,7 @@ fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and
 // P112
 #[test]
 fn messages_to_a_whole_crowd_let_others_mail_through_between_them() {
-    let ids: Vec<String> = (0..3000).map(|n| format!("a{n}")).collect();
+    let ids: Vec<String> = (0..3000).map(|n| format!("m{n}")).collect();
     let mut agents: Vec<&str> = ids.iter().map(String::as_str).collect();
     agents.extend(["mallory", "mallet", "alice", "bob"]);
     let role = |id: &&str| {
@@ -308,6 +308,6 @@ fn messages_to_a_whole_crowd_let_others_mail_through_between_them() {
         before <= 5,
         "{before} records came before it: more than one such message"
     );
-    town.wait("all of it arrives", || town.count("a2999") == 4);
+    town.wait("all of it arrives", || town.count("m2999") == 4);
     town.verify();
 }

@@ -275,7 +275,7 @@ fn with_few(town: &mut Town, setting: &str, most: u32) -> bool {
 
 #[test]
 fn too_few_watches_for_the_agents_are_said_once_with_the_setting_to_raise() {
-    let agents: Vec<String> = (0..60).map(|n| format!("a{n}")).collect();
+    let agents: Vec<String> = (0..60).map(|n| format!("m{n}")).collect();
     for (setting, most, raise) in [
         ("max_inotify_watches", 20, "max_user_watches"),
         ("max_inotify_instances", 0, "max_user_instances"),
@@ -284,8 +284,8 @@ fn too_few_watches_for_the_agents_are_said_once_with_the_setting_to_raise() {
         if !with_few(&mut town, setting, most) {
             return;
         }
-        town.is_alive("a59", "a58");
-        town.is_alive("a1", "a59");
+        town.is_alive("m59", "m58");
+        town.is_alive("m1", "m59");
         let words = town.words();
         assert_eq!(
             words.matches(&format!("raise fs.inotify.{raise}")).count(),
