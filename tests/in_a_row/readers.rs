@@ -47,6 +47,7 @@ const READERS: &[Reader] = &[
     of_mail("context --as bob", "word-"),
     of_mail("list --channel main", "word-N"),
     of_mail("who --json", "\"bob\""),
+    of_mail("channel roster main", "bob"),
     of_mail("reply id-N yes --as bob", "sent #"),
     of_mail("ack id-N --as bob", "from alice is acknowledged"),
     of_mail("ask alice which? --as bob --timeout 50ms", ""),

@@ -177,7 +177,7 @@ fn the_command_line_says_what_it_needs() {
     );
     assert_contains!(
         desk.world.fails(2, "install cursor"),
-        "write one of claude, codex, gemini"
+        "possible values: claude, codex, gemini"
     );
     assert_contains!(
         desk.world.fails(2, "install claude --command elsewhere"),

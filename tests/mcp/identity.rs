@@ -69,7 +69,7 @@ fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names(
         assert_contains!(answer, "reserved word");
         for command in [
             format!("agent add {name}"),
-            format!("join {name}"),
+            format!("join {name} --role x --session s2"),
             format!("exec --id {name} -- true"),
         ] {
             let ran = world.run(command.as_str());
