@@ -187,7 +187,7 @@ fn the_example_for_python_in_the_docs_runs() {
     world.mail(
         "bob",
         "q.json",
-        &json!({"to": "alice", "type": "question", "body": "Which port?"}),
+        json!({"to": "alice", "type": "question", "body": "Which port?"}),
     );
     world.pass();
     let printed = prints(python(&world, "alice", example.expect("an example")));

@@ -411,7 +411,7 @@ fn no_command_aborts_in_the_sandbox_of_codex_and_a_signal_ends_it() {
         .iter()
         .filter_map(|words| words.split(' ').next())
         .collect();
-    let others = all.get_subcommands().map(|command| command.get_name());
+    let others = all.get_subcommands().map(clap::Command::get_name);
     let others = others.filter(|name| !given.contains(name) && *name != "mcp");
     let program = world.bare(&[""; 0]).get_program().to_owned();
     let program = program.to_str().expect("a path");

@@ -274,7 +274,6 @@ impl Maker {
             act: None,
             fact: None,
             outcome: None,
-            dismissed: Vec::new(),
             enclosed: Vec::new(),
             message,
         }))))

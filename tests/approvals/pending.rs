@@ -433,7 +433,7 @@ fn items_that_are_not_listed_are_counted_until_an_agent_acts_on_them() {
         let question = json!({"to": "human", "id": format!("q{n}"), "type": "question", "body": format!("Of alice {n}")});
         question.to_string() + "\n"
     });
-    world.drop_file("alice", "all.ndjson", &questions.collect::<String>());
+    world.drop_file("alice", "all.ndjson", questions.collect::<String>());
     pass(&world, 0);
     let older =
         |minutes| parse_json(run_at(&world, minutes, "pending --as human --json"))["older"].clone();
@@ -492,7 +492,7 @@ fn escalations_of_one_asker_do_not_displace_escalations_of_another() {
                 json!({"to": "carol", "type": "question", "body": format!("Of {asker} {n}")});
             question.to_string() + "\n"
         });
-        world.drop_file(asker, "all.ndjson", &questions.collect::<String>());
+        world.drop_file(asker, "all.ndjson", questions.collect::<String>());
     }
     pass(&world, 0);
     pass(&world, 40);

@@ -231,7 +231,7 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
 #[test]
 fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and_paid_once() {
     let budget = "budget.messages = 60\nbudget.copies = 1800\nbudget.window = \"1h\"\n";
-    let mut town = crowd(29, 60).settings(&format!("{budget}"));
+    let mut town = crowd(29, 60).settings(budget);
     town.drop_file(
         "m3",
         "more.ndjson",
