@@ -62,21 +62,26 @@ pub(super) fn answer(
     root: &Command,
     json: bool,
 ) -> Option<Error> {
-    let (_, name) = named_command(words, root);
+    let (command, name) = named_command(words, root);
     match error.kind() {
-        ErrorKind::InvalidSubcommand => {
+        ErrorKind::InvalidSubcommand if [root.get_name(), "help"].contains(&command.get_name()) => {
             let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
                 return None;
             };
             let (_, form) = COMMANDS.iter().find(|(guess, _)| guess == word)?;
-            let line = words.iter().map(|given| {
-                if given == word.as_str() {
-                    (*form).to_owned()
-                } else {
-                    shell_word(&given.to_string_lossy())
-                }
-            });
-            let line: Vec<String> = line.skip(1).collect();
+            let at = words.iter().position(|given| given == word.as_str())?;
+            let mut line = words.to_vec();
+            line.splice(at..=at, form.split(' ').map(OsString::from));
+            // A line with other mistakes is not an answer.
+            let read = root.clone().try_get_matches_from(&line);
+            if read.is_err_and(|e| e.kind() != ErrorKind::DisplayHelp) {
+                return None;
+            }
+            let line: Vec<String> = line
+                .iter()
+                .skip(1)
+                .map(|given| shell_word(&given.to_string_lossy()))
+                .collect();
             Some(Error::usage(
                 format!("`{word}` is not a command"),
                 format!("run `mailbag {}`", line.join(" ")),
@@ -248,6 +253,23 @@ mod tests {
                 .expect(line)
                 .to_string();
             assert!(answer.contains(expected), "{line}: {answer}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_named_that_the_command_line_rejects() {
+        for line in [
+            "mail send bob -s x -m y",
+            "channel create x",
+            "show 2 --frobnicate",
+            "tail -f",
+        ] {
+            let words = shell_words(line);
+            let error = Cli::read(words.clone()).expect_err(line);
+            assert!(
+                answer(&error, &words, &command(), false).is_none(),
+                "{line}"
+            );
         }
     }
 
