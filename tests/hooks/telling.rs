@@ -409,3 +409,37 @@ fn the_announcement_of_a_rejection_names_the_command_that_shows_it() {
     );
     assert_contains!(world.ok("read 2 --as alice"), "unknown recipient");
 }
+
+#[test]
+fn each_command_that_an_announcement_names_works_as_it_is() {
+    let question = json!({"to": "alice", "type": "question", "body": "Port?"});
+    let approval = json!({"to": "alice", "type": "approval", "body": "Deploy?", "options": ["yes", "no"], "deadline": "1h"});
+    let rejected = json!({"to": "nobody", "body": "x"});
+    for (client, event) in [
+        ("claude", "SessionStart-startup"),
+        ("gemini", "SessionStart-startup"),
+        ("claude", PROMPT),
+        ("claude", "Stop"),
+    ] {
+        for (sender, message) in [("bob", &question), ("bob", &approval), ("alice", &rejected)] {
+            let world = room();
+            world.mail(sender, "x.json", message);
+            world.pass();
+            let told = fire(&world, client, event);
+            let quoted = told.split('`').skip(1).step_by(2);
+            let named: Vec<&str> = quoted
+                .filter_map(|text| text.strip_prefix("mailbag "))
+                .collect();
+            assert!(!named.is_empty(), "{client} {event}: {told}");
+            for command in named {
+                // A rejection has no sender that an answer could reach.
+                if sender == "alice" && command.starts_with("reply") {
+                    assert_contains!(command, " ID ");
+                    continue;
+                }
+                let command = command.replace(" ID", " 2").replace(" TEXT", " 80");
+                world.ok(format!("{command} --as alice").as_str());
+            }
+        }
+    }
+}
