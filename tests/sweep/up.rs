@@ -31,7 +31,11 @@ fn state(fresh: &Fresh) -> Vec<(PathBuf, String)> {
     let plain = |(path, bytes): (PathBuf, Vec<u8>)| {
         let below = path.strip_prefix(&root).expect("in the project").to_owned();
         let bytes = if below.starts_with(".mailbag") { Vec::new() } else { bytes };
-        (below, String::from_utf8_lossy(&bytes).replace(&world, "WORLD"))
+        let text = String::from_utf8_lossy(&bytes).replace(&world, "WORLD");
+        // The seal is the hash of a text with the path of the world.
+        let sealed = text.split_once("mailbag:sha256 ");
+        let text = sealed.map_or(text.clone(), |(before, seal)| format!("{before}{}", &seal[64..]));
+        (below, text)
     };
     // A kill may leave a draft in the room, where only mailbag looks.
     let is_draft = |path: &PathBuf| path.starts_with(".mailbag") && path.extension().is_some_and(|end| end == "tmp");
