@@ -63,8 +63,8 @@ pub enum CommandEnd {
     Signal(i32),
 }
 
-/// Runs a command as an agent and returns its status. Its output is copied to `out`, except for lines addressed to mailbag. A
-/// command whose standard output is a terminal inherits the terminal.
+/// Runs a command as an agent and returns its status. Its output is copied to `out`, except for lines addressed to mailbag. If
+/// standard output is a terminal, the command inherits it.
 pub fn exec(
     room: &Room,
     request: &ExecRequest,
