@@ -2,11 +2,10 @@
 
 use crate::files;
 use crate::records::log_of;
-use crate::town::is_root;
 use crate::world::{World, parse_json, wait};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -347,32 +346,4 @@ fn a_copy_can_be_read_by_its_owner_alone() {
         let mode = if meta.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(meta.mode() & 0o7777, mode, "{entry:?}");
     }
-}
-
-// P106
-#[test]
-fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
-    if !is_root("backup") {
-        return;
-    }
-    let world = World::with("alice");
-    for entry in walkdir::WalkDir::new(world.room("")) {
-        chown(entry.expect("an entry").path(), Some(65534), Some(65534)).expect("root may");
-    }
-    assert_contains!(world.fails(1, "backup copy"), "belongs to");
-    assert!(!world.path().join("copy").exists());
-    world.ok("trust --yes");
-    let to = backup(&world, "copy");
-    for entry in walkdir::WalkDir::new(to) {
-        let entry = entry.expect("an entry");
-        assert_eq!(
-            entry.metadata().expect("its owner").uid(),
-            65534,
-            "{entry:?}"
-        );
-    }
-    let strange = world.path().join("strange");
-    files::make_dir(&strange);
-    chown(&strange, Some(65533), None).expect("root may");
-    assert_contains!(world.fails(2, "backup strange"), "belongs to another user");
 }

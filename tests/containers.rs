@@ -355,52 +355,6 @@ fn the_root_of_a_container_is_the_user_who_made_it() {
 }
 
 #[test]
-fn a_user_of_the_room_s_group_can_read_and_learns_why_it_cannot_send() {
-    if !is_root("another user") {
-        return;
-    }
-    let world = World::empty();
-    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o2750))
-        .expect("its own directory");
-    tool("chown", ["0:65534".as_ref(), world.path().as_os_str()]);
-    world.ok("init --group");
-    world.ok("agent add alice bob");
-    world.send("alice", "bob", "hello");
-    tool(
-        "chown",
-        [
-            "-R".as_ref(),
-            "0:65534".as_ref(),
-            world.room("").as_os_str(),
-        ],
-    );
-    let home = tempfile::tempdir().expect("a home");
-    tool("chown", ["65533:65534".as_ref(), home.path().as_os_str()]);
-    let program = world.path().join("mailbag");
-    copy_program(assert_cmd::cargo::cargo_bin!("mailbag"), &program);
-    let other = |args: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid=65533", "--regid=65534", "--clear-groups"])
-            .arg(&program)
-            .args(args.words());
-        command
-            .current_dir(world.path())
-            .env("MAILBAG_TRUST_DIR", home.path())
-            .env("MAILBAG_TEST_ANCESTRY", "person");
-        ran(command.env("NO_COLOR", "1"))
-    };
-    assert_contains!(other(&["list"]).fails(1), "belongs to user 0");
-    other(&["trust", "--yes"]).ok();
-    assert_contains!(other(&["list"]).ok(), "hello");
-    let sent = other(&["send", "bob", "hi", "--as", "alice"]);
-    assert!(
-        sent.code != 0 && sent.err.contains("Permission denied"),
-        "{sent:?}"
-    );
-}
-
-#[test]
 fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_each() {
     // P246
     let (Some(one), Some(other)) = (Container::new(), Container::new()) else {

@@ -2,7 +2,6 @@
 //! routes.
 
 mod readers;
-mod users;
 
 use crate::files;
 use crate::mcp::Client;

@@ -69,14 +69,6 @@ fn a_file_may_be_as_large_as_the_settings_say() {
 }
 
 #[test]
-fn an_owner_that_the_registry_names_is_asked_for() {
-    // P11
-    let world = World::with("bob").agent("alice", "--uid 54321");
-    world.route("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
-    assert_eq!(codes(&world), ["wrong_owner"]);
-}
-
-#[test]
 fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     // P13, P15, P17, P28
     let world = World::alice_and_bob();

@@ -3,7 +3,7 @@
 //! The tests use plain files and the real program. They do not sleep: a test waits for a condition,
 //! and after [`PATIENCE`] fails with the router's log.
 
-use super::world::{NOBODY, Router, World, skip};
+use super::world::{Router, World, skip};
 use crate::files;
 use crate::world::{Words, lossy};
 use serde_json::{Value, json};
@@ -11,7 +11,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -274,33 +273,6 @@ pub(crate) fn is_root(test: &str) -> bool {
         skip(format_args!("{test}: needs root"));
     }
     root
-}
-
-impl World {
-    /// Lets another user read all of the room and agree to use it. Needs root.
-    pub(crate) fn add_reader(&self) {
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(self.path(), open).expect("its own directory");
-        tool(
-            "chmod",
-            ["-R".as_ref(), "a+rX".as_ref(), self.room("").as_os_str()],
-        );
-        let home = self.path().join("home");
-        files::make_dir(&home);
-        std::os::unix::fs::chown(&home, Some(NOBODY), Some(NOBODY)).expect("root may");
-        let trusted = self.by_reader("trust --yes").output().expect("it runs");
-        assert!(trusted.status.success(), "{trusted:?}");
-    }
-
-    /// As [`World::bare`], as the user of [`World::add_reader`].
-    pub(crate) fn by_reader(&self, args: &(impl Words + ?Sized)) -> Command {
-        let mut command = self.bare(args);
-        command
-            .uid(NOBODY)
-            .gid(NOBODY)
-            .env("MAILBAG_TRUST_DIR", self.path().join("home/trust"));
-        command
-    }
 }
 
 /// Runs a program of the system; it has to succeed.

@@ -116,7 +116,7 @@ pub enum Error {
         /// The next step.
         fix: String,
     },
-    /// The room belongs to another user, and this user has not agreed to use it.
+    /// The room belongs to another user, or is reached by a link.
     #[error("{what}; {}", fix)]
     Untrusted {
         /// The room and its owner.

@@ -112,6 +112,15 @@ impl CommandContext {
         }
     }
 
+    /// Makes a process of root run as the owner of the room, which the command may name by its directory.
+    pub(super) fn take_owner(&self, place: Option<&Path>) -> Result<()> {
+        match here() {
+            Ok(from) => room::take_owner(place.or(self.asked.as_deref()), &from),
+            // A command that needs the working directory reports it.
+            Err(_) => Ok(()),
+        }
+    }
+
     /// The room of `--room`, or the one found here or in a parent directory.
     pub(super) fn room(&self) -> Result<Room> {
         self.room_from(&here()?)
@@ -125,7 +134,7 @@ impl CommandContext {
     }
 
     /// The room of a hook in this directory. `None` if no room is found or named, or if the room belongs to another
-    /// user and the person has not agreed to use it.
+    /// user.
     pub(super) fn room_of_hook(&self, from: &Path) -> Result<Option<Room>> {
         match self.room_from(from) {
             Err(Error::Untrusted { .. }) => Ok(None),
@@ -229,11 +238,7 @@ impl CommandContext {
         if let Some(e) = posted.failure.take() {
             return Err(e);
         }
-        if let Some(why) = posted
-            .pending
-            .as_ref()
-            .filter(|why| *why != post::OWNER_ROUTES)
-        {
+        if let Some(why) = &posted.pending {
             self.out.warn(&format!(
                 "pending: {why}; {WRITTEN} ({})",
                 posted.sent.file.display()

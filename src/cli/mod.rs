@@ -42,7 +42,10 @@ pub fn main() -> ExitCode {
     };
     let mut cx = CommandContext::new(&cli.global);
     let is_hook = matches!(cli.command, Some(Command::Hook(_)));
-    let done = dispatch(cli.command, &mut cx).and_then(|exit| match cx.out.flush() {
+    let place = cli.command.as_ref().and_then(Command::room_directory);
+    let taken = cx.take_owner(place);
+    let done = taken.and_then(|()| dispatch(cli.command, &mut cx));
+    let done = done.and_then(|exit| match cx.out.flush() {
         // The exit status is also a result.
         Err(e) if show::output::is_closed_pipe(&e) => Ok(exit),
         flushed => flushed.map(|()| exit),

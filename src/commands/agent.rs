@@ -28,30 +28,10 @@ pub struct AgentFields {
     pub topics: Option<Vec<String>>,
     /// Topics to unsubscribe from.
     pub no_topics: Vec<String>,
-    /// System user that must own its message files.
-    pub uid: Option<FieldChange<u32>>,
     /// Agent that gets its `blocked` messages.
     pub supervisor: Option<String>,
     /// Status.
     pub status: Option<AgentStatus>,
-}
-
-/// A change of one field.
-#[derive(Debug, Clone)]
-pub enum FieldChange<T> {
-    /// The field is removed.
-    Remove,
-    /// The field gets this value.
-    Set(T),
-}
-
-impl<T> FieldChange<T> {
-    fn value(&self) -> Option<&T> {
-        match self {
-            FieldChange::Remove => None,
-            FieldChange::Set(value) => Some(value),
-        }
-    }
 }
 
 /// An agent filter.
@@ -95,9 +75,8 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
     }
     save(room, &registry)?;
     let mut barrier = Barrier::new(room.dir.clone());
-    make_boxes(room, ids, new_uid(fields), &mut barrier)?;
+    make_boxes(room, ids, &mut barrier)?;
     barrier.pass()?;
-    room.give_to_owners(&registry)?;
     Ok(added)
 }
 
@@ -306,7 +285,6 @@ impl AgentFields {
             ("description", self.description.as_deref().map(text_value)),
             ("capabilities", self.capabilities.as_deref().map(list_value)),
             ("topics", self.topics.as_deref().map(list_value)),
-            ("uid", self.uid.as_ref().map(|uid| json!(uid.value()))),
             ("supervisor", self.supervisor.as_deref().map(text_value)),
             ("status", status.map(status_value)),
         ];
@@ -342,10 +320,6 @@ pub(super) fn status_value(status: AgentStatus) -> Value {
     }
 }
 
-fn new_uid(fields: &AgentFields) -> Option<u32> {
-    fields.uid.as_ref().and_then(FieldChange::value).copied()
-}
-
 fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
     let mut agent = Agent::new(id);
     agent.name = name;
@@ -354,7 +328,6 @@ fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
     agent.description = non_empty(&fields.description);
     agent.capabilities = fields.capabilities.clone().unwrap_or_default();
     agent.topics = fields.topics.clone().unwrap_or_default();
-    agent.uid = new_uid(fields);
     agent.supervisor = non_empty(&fields.supervisor);
     agent.status = fields.status.unwrap_or_default();
     agent
@@ -390,15 +363,10 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
 }
 
 /// Creates outboxes and inboxes, durable at the next barrier.
-pub(super) fn make_boxes(
-    room: &Room,
-    ids: &[String],
-    uid: Option<u32>,
-    barrier: &mut Barrier,
-) -> Result<()> {
+pub(super) fn make_boxes(room: &Room, ids: &[String], barrier: &mut Barrier) -> Result<()> {
     for id in ids {
         for directory in [layout::outbox(id), layout::seen(id)] {
-            room.make_box(&directory, uid, barrier)?;
+            room.dir.make_with(&directory, barrier)?;
         }
     }
     Ok(())
@@ -414,7 +382,6 @@ fn edit(
     let id = known(&registry, name)?.id.clone();
     let changed = change(&registry, &id)?;
     save(room, &changed)?;
-    room.give_to_owners(&changed)?;
     Ok(changed
         .agent(&id)
         .cloned()

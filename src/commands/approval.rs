@@ -349,7 +349,7 @@ impl SentApprovalMessage {
         let Some(pin) = approvals.pin(Some(&place)) else {
             return Ok(None);
         };
-        let own = DecisionKey::of_person(&self.room).ok().flatten();
+        let own = DecisionKey::own().ok().flatten();
         let is_own = own.is_some_and(|own| own.public() == pin.key);
         let (approval, digest) = (&self.approval, &hex(&message.digest()));
         let signed = signature::SignedDecision {

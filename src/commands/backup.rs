@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{self, Barrier, CopyResult, Dir, RoomReaders, layout};
+use crate::disk::{self, Barrier, CopyResult, Dir, layout};
 use crate::room::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, check_expanded, pause};
 use crate::router::daemon;
@@ -43,7 +43,6 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
     let lock = match room.lock(RouterMode::Alongside, limits::LOCK_WAIT)? {
         LockAttempt::Ours(lock) => Some(lock),
         LockAttempt::Theirs(_) => None,
-        LockAttempt::Closed(e) => return Err(e),
     };
     let since = Instant::now();
     let still = pause(&room.dir)?;
@@ -101,19 +100,13 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     }) {
         return Err(unsuitable(asked, "it is inside the room"));
     }
-    let readers = if room.dir.meta()?.mode & 0o2000 != 0 {
-        RoomReaders::Group
-    } else {
-        RoomReaders::Owner
-    };
-    let to = Dir::make_room(asked, readers)?;
-    let owner = room.owner()?;
-    if ![owner, rustix::process::geteuid().as_raw()].contains(&to.meta()?.uid) {
+    let to = Dir::make_room(asked)?;
+    if room.owner()? != to.meta()?.uid {
         return Err(unsuitable(asked, "it belongs to another user"));
     }
     // The copy is as private as the room, even if the directory existed before.
-    to.give(owner)?;
-    to.close_to_others(readers)
+    to.close_to_others()?;
+    Ok(to)
 }
 
 fn unsuitable(asked: &Path, what: &str) -> Error {

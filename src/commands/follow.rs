@@ -16,13 +16,11 @@ use std::time::{Duration, Instant};
 
 /// Processes the outboxes by a pass of this process. If a router runs, asks it for a pass and waits at most `within`.
 pub fn route(room: &Room, within: Duration) -> Result<()> {
-    let is_visible = match daemon::pass(room)? {
-        PassResult::Routed(_) => return Ok(()),
-        PassResult::RouterRuns(_) => true,
-        PassResult::OwnerRoutes => false,
-    };
+    if let PassResult::Routed(_) = daemon::pass(room)? {
+        return Ok(());
+    }
     let is_answered = within.is_zero() || ask_router(room, within);
-    if !is_answered && is_visible && room.router_presence()?.is_absent() {
+    if !is_answered && room.router_presence()?.is_absent() {
         // The router has ended.
         daemon::pass(room)?;
     }
@@ -33,7 +31,7 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
 pub fn refresh(room: &Room, within: Duration) -> Result<()> {
     let done = route(room, within);
     let may_not_route =
-        matches!(done, Err(Error::Busy { .. })) && room.router_presence()?.holder().is_none();
+        matches!(done, Err(Error::Busy { .. })) && room.router_presence()?.is_absent();
     if may_not_route && room.waiting_files(1)? == 0 {
         Ok(())
     } else {
@@ -44,7 +42,7 @@ pub fn refresh(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], but makes no pass if nothing is pending. Listing the outboxes is cheaper than a pass, which reads the state
 /// of the whole room.
 pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
-    if may_have_router(room)? || room.waiting_files(1)? > 0 {
+    if !room.router_presence()?.is_absent() || room.waiting_files(1)? > 0 {
         route(room, within)
     } else {
         Ok(())
@@ -54,36 +52,18 @@ pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
 /// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for, and for
 /// commands that change nothing.
 pub fn let_router_process(room: &Room, within: Duration) {
-    if !within.is_zero() && may_have_router(room).unwrap_or_default() {
+    if !within.is_zero() && room.router_presence().is_ok_and(|there| !there.is_absent()) {
         ask_router(room, within);
     }
 }
 
-/// Returns true if a router runs, or if this is the user of an agent, who cannot see whether one runs.
-fn may_have_router(room: &Room) -> Result<bool> {
-    Ok(room.router_presence()?.holder().is_some() || room.is_agents_user()?)
-}
-
 /// Asks the router that runs for a pass. Returns true if it has answered within this time.
 pub fn ask_router(room: &Room, within: Duration) -> bool {
-    ask_router_while(room, within, &mut || true)
-}
-
-/// As [`ask_router`], for a user who cannot see whether a router runs. A router takes the file of the message out of the outbox.
-/// If it does not, the wait is short.
-pub(super) fn ask_hidden_router(room: &Room, sent: &OutboxMessage, within: Duration) -> bool {
-    let begun = Instant::now();
-    ask_router_while(room, within, &mut || {
-        begun.elapsed() < limits::READER_WAIT || !sent.is_in_outbox(room)
-    })
-}
-
-fn ask_router_while(room: &Room, within: Duration, goes_on: &mut dyn FnMut() -> bool) -> bool {
     let Some(request) = PassRequest::place(room) else {
         return false;
     };
     let _ = poll(Instant::now() + within, &mut || {
-        Ok((request.is_answered() || !goes_on()).then_some(()))
+        Ok(request.is_answered().then_some(()))
     });
     request.is_answered()
 }

@@ -18,7 +18,6 @@ pub fn accept_gap(room: &Room) -> Result<LogLoss> {
     require_person("give up records of the log")?;
     match room.lock(RouterMode::Pass, limits::LOCK_WAIT)? {
         LockAttempt::Ours(lock) => recover::accept_gap(room, lock)?.ok_or_else(nothing_lost),
-        LockAttempt::Closed(e) => Err(e),
         LockAttempt::Theirs(holder) => Err(Error::busy(
             format!(
                 "a router runs in {}, as process {}",

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::written_path::write_path;
-use crate::disk::RoomReaders;
 use crate::room::{self, CompetingRoom, Room, RoomCreation};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -51,7 +50,7 @@ pub fn begin(place: &Path) -> Result<PathBuf> {
 }
 
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
-pub fn init(asked: Option<&Path>, from: &Path, readers: RoomReaders) -> Result<(Room, InitReport)> {
+pub fn init(asked: Option<&Path>, from: &Path) -> Result<(Room, InitReport)> {
     let place = match asked {
         Some(path) => {
             room::check_expanded(path)?;
@@ -59,6 +58,6 @@ pub fn init(asked: Option<&Path>, from: &Path, readers: RoomReaders) -> Result<(
         }
         None => room::check_not_a_link(room::default_place(from))?,
     };
-    let (room, creation) = Room::init_for(&place, readers)?;
+    let (room, creation) = Room::init(&place)?;
     Ok((room, InitReport::describe(place, creation, from)))
 }

@@ -67,10 +67,8 @@ pub fn give(
             make_boxes(
                 room,
                 std::slice::from_ref(&choice.name),
-                None,
                 &mut Barrier::new(room.dir.clone()),
             )?;
-            room.give_to_owners(&changed)?;
             registry = room.registry()?;
         }
         match sessions::bind(room, &choice.name, caller, Takeover::Free, sessions::JOIN) {
@@ -302,7 +300,7 @@ impl<'r> NamePool<'r> {
         }
         let of_role = agents.clone().filter(|agent| {
             let has_role = role.is_some() && agent.role.as_deref() == role;
-            has_role && agent.session.is_none() && agent.uid.is_none()
+            has_role && agent.session.is_none()
         });
         if let Some(name) = self.first_free(of_role)? {
             return Ok(ChosenName {

@@ -21,9 +21,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The reason why a message waits in a room that this user may not route. It is not a failure.
-pub const OWNER_ROUTES: &str = "no router answers, and only the owner of the room can start one";
-
 const NOT_PROCESSED: &str = "no router has processed it yet";
 
 /// A message that was sent, with the result.
@@ -165,9 +162,6 @@ fn delivered(
     passed: Result<PassResult>,
     within: Duration,
 ) -> Result<RoutingResult> {
-    let is_hidden = matches!(passed, Ok(PassResult::OwnerRoutes));
-    let is_answered =
-        is_hidden && !within.is_zero() && follow::ask_hidden_router(room, sent, within);
     let (mut follower, mut judged) = (LogFollower::at(room, sent.since), None);
     let followed = follow::follow_pass(room, passed, within, &mut || {
         if judged.is_none() {
@@ -194,16 +188,6 @@ fn delivered(
             }
             Ok(Ok(Some(judged)))
         }
-        // A user who may not route may not read the log either.
-        None if is_answered && !sent.is_in_outbox(room) => Ok(Ok(None)),
-        None if is_hidden => Ok(Err(Error::busy(
-            if is_answered {
-                NOT_PROCESSED
-            } else {
-                OWNER_ROUTES
-            },
-            WRITTEN,
-        ))),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
             let what = status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room));
             Error::busy(what, WRITTEN)

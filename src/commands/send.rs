@@ -343,7 +343,7 @@ fn copied(fields: &Map<String, Value>) -> Vec<String> {
 /// The sender's id, if the router reads its outbox.
 pub fn sender_id(registry: &Registry, settings: &Settings, who: &AgentIdentity) -> Result<String> {
     match who.in_registry(registry) {
-        Ok(agent) => match retired(agent).or_else(|| wrong_owner(agent)) {
+        Ok(agent) => match retired(agent) {
             Some(problem) => Err(Error::Rejected(vec![problem])),
             None => Ok(agent.id.to_string()),
         },
@@ -367,19 +367,6 @@ fn retired(agent: &Agent) -> Option<Problem> {
     let what = format!("agent {id} is retired, so the router does not read its outbox");
     let fix = format!("run `mailbag agent set {id} --status offline`");
     Some(Problem::new("retired_sender", what).fix(fix))
-}
-
-fn wrong_owner(agent: &Agent) -> Option<Problem> {
-    let me = rustix::process::geteuid().as_raw();
-    let owner = agent.uid.filter(|&uid| uid != me)?;
-    let what = format!(
-        "messages of {} must be written by user {owner}, but you are user {me}",
-        agent.id
-    );
-    Some(
-        Problem::new("wrong_owner", what)
-            .fix("send as that user, or change `uid` in registry.json"),
-    )
 }
 
 /// Adds a hint if an address after the first is invalid: it may be the beginning of an unquoted body.

@@ -1,8 +1,7 @@
-//! Trust: shows a room's owner and links, and records or revokes the user's consent.
+//! Trust: shows a room's links, and records or revokes the user's consent.
 
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
-use crate::disk::machine;
 use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::actor::require_person;
 use crate::room::consent::{self, ConsentList, LinkConnection, RoomConsent, RoomIdentity};
@@ -17,12 +16,6 @@ pub struct RoomTrust {
     /// The room.
     #[serde(flatten)]
     pub identity: RoomIdentity,
-    /// Its owner's user name.
-    pub owner_name: String,
-    /// Whether it belongs to the calling user.
-    pub own: bool,
-    /// Whether it may be used. An own room always may.
-    pub trusted: bool,
     /// The links to other rooms that it would use.
     pub links: Vec<ConnectionTrust>,
     /// The settings that do not take effect without consent.
@@ -41,21 +34,17 @@ impl RoomTrust {
 
 /// Inspects the room at a directory, or the one found from there, without using it.
 pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
-    let room = Room::look(&place(asked, from)?)?;
+    let room = Room::open(&place(asked, from)?)?;
     let (identity, consents) = (room.identity()?, ConsentList::read()?);
-    let own = room.is_own()?;
     // Consent without the links of a room would look like consent to them.
     let settings = room.settings()?;
     let links = connections(&settings, &|connection| {
         consents.agrees_to_link(&identity, connection)
     });
     Ok(RoomTrust {
-        owner_name: machine::user(identity.owner),
-        trusted: own || consents.of(&identity).is_some(),
         links,
         settings: settings.withheld,
         recorded_in: consent::file()?,
-        own,
         identity,
     })
 }

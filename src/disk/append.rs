@@ -50,12 +50,6 @@ impl AppendFile {
         let current = super::file_meta(&file)
             .doing_in("look at", dir.path(), name)?
             .size;
-        if current == 0 {
-            let done = dir
-                .access
-                .complete(file.as_fd(), dir.access.file(), dir.as_fd());
-            done.doing_in("set the permissions of", dir.path(), name)?;
-        }
         Ok((file, current))
     }
 

@@ -3,7 +3,7 @@
 //! No operation follows a symbolic link below its directory. The comment of each operation says what survives a kill
 //! and what survives a power cut.
 
-use super::access::{FileOwner, NewFileAccess};
+use super::access::NewFileAccess;
 use super::allowance::{OPEN, charge_read};
 use super::listing::DirectoryListing;
 use super::system::ReadLeaseResult;
@@ -146,10 +146,6 @@ impl Dir {
                 };
             let inner = at.sub(part)?;
             if is_new {
-                let done = self
-                    .access
-                    .complete(inner.as_fd(), self.access.directory(), at.as_fd());
-                done.doing("set the permissions of", &inner.path)?;
                 made_in(&at)?;
             }
             at = inner;
@@ -203,18 +199,8 @@ impl Dir {
     /// Opens or creates a file that is rewritten in place.
     pub(super) fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(
-            rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file()).doing_in(
-                "open",
-                self.path(),
-                &name,
-            )?,
-        );
-        let done = self
-            .access
-            .complete(file.as_fd(), self.access.file(), self.as_fd());
-        done.doing_in("set the permissions of", self.path(), name)?;
-        Ok(file)
+        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file());
+        Ok(File::from(fd.doing_in("open", self.path(), &name)?))
     }
 
     /// Opens a file in this directory for reading. Never blocks and never follows a link.
@@ -269,16 +255,6 @@ impl Dir {
     /// recognizes by its name and its records. A failure leaves no file. A power cut preserves the file only after a
     /// sync.
     pub fn create(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<File> {
-        self.create_for(name, bytes, None)
-    }
-
-    /// As [`Dir::create`], for a file that belongs to `owner` where this process may give it away.
-    pub fn create_for(
-        &self,
-        name: impl AsRef<Path>,
-        bytes: &[u8],
-        owner: Option<FileOwner>,
-    ) -> Result<File> {
         let name = name.as_ref();
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -288,15 +264,7 @@ impl Dir {
             name,
         )?;
         let mut file = File::from(fd);
-        let owned = match owner {
-            Some(owner) => super::access::give(&file, owner.uid, Some(owner.gid)),
-            None => self.access.hand_over(file.as_fd(), self.as_fd()),
-        };
-        let completed = owned.and_then(|()| self.access.restore(file.as_fd(), self.access.file()));
-        if let Err(e) = completed
-            .map_err(std::io::Error::from)
-            .and_then(|()| file.write_all(bytes))
-        {
+        if let Err(e) = file.write_all(bytes) {
             let _ = self.remove(name);
             return Err(e).doing_in("write", self.path(), name);
         }
@@ -318,7 +286,6 @@ impl Dir {
     pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
         self.remove(temporary)?;
         let file = self.create(temporary, bytes)?;
-        self.keep_permissions(name, &file)?;
         super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
             path: self.at(temporary),
             source,
@@ -345,9 +312,6 @@ impl Dir {
         let name = name.as_ref();
         drafts.remove(draft)?;
         let file = drafts.create(draft, bytes)?;
-        let handed_over = self.access.hand_over(file.as_fd(), self.as_fd());
-        handed_over.doing_in("give away", drafts.path(), draft)?;
-        self.keep_permissions(name, &file)?;
         super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
             path: drafts.at(draft),
             source,
@@ -375,7 +339,6 @@ impl Dir {
             }
             file => file?,
         };
-        self.keep_permissions(Path::new(name), &file)?;
         // The file is closed before it gets its name, so a reader never finds it open for writing.
         drop(file);
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(

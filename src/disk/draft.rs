@@ -1,8 +1,7 @@
 //! A new file that is written under a temporary name, read back, and then moved to its final name.
 
-use super::{Dir, Meta, access, system};
+use super::{Dir, system};
 use crate::base::error::{Error, ErrorContext, Result};
-use rustix::fs::Mode;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -63,14 +62,6 @@ impl DraftFile {
     /// The number of written bytes.
     pub fn written(&self) -> u64 {
         self.written
-    }
-
-    /// Sets the permissions and, if this process is allowed to, the owner of another file.
-    pub fn take_after(&self, meta: &Meta) -> Result<()> {
-        let done = access::give(&self.file, meta.uid, Some(meta.gid)).and_then(|()| {
-            rustix::fs::fchmod(&self.file, Mode::from_raw_mode((meta.mode & 0o777) as _))
-        });
-        done.doing("set the permissions of", self.path())
     }
 
     /// Makes the written content durable.

@@ -6,7 +6,6 @@ use crate::base::limits;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
 use std::fs::{File, TryLockError};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -84,21 +83,15 @@ pub fn is_locked(file: &File) -> bool {
 }
 
 impl Dir {
-    /// Opens or creates a lock file, and removes the permissions of other users.
+    /// Opens or creates a lock file.
     pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
-        let file = File::from(fd.doing_in("open", self.path(), &name)?);
-        let handed = self
-            .access
-            .hand_over(file.as_fd(), self.as_fd())
-            .map_err(std::io::Error::from);
-        handed.and_then(|()| close(&file)).doing_in(
-            "set the permissions of",
+        Ok(LockFile(File::from(fd.doing_in(
+            "open",
             self.path(),
             &name,
-        )?;
-        Ok(LockFile(file))
+        )?)))
     }
 
     /// Locks a file for the lifetime of the returned value. Fails after a time limit, and names the holder.
@@ -139,52 +132,9 @@ impl Dir {
     }
 }
 
-/// Removes other users' permissions from a lock file, which another program may have made. A process without the right
-/// to do this did not create the file.
-fn close(file: &File) -> std::io::Result<()> {
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
-    if !mode.intersects(Mode::RWXG | Mode::RWXO) {
-        return Ok(());
-    }
-    match rustix::fs::fchmod(file, OWN) {
-        Err(rustix::io::Errno::PERM) => Ok(()),
-        done => Ok(done?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    fn mode(path: &Path) -> u32 {
-        std::fs::metadata(path)
-            .expect("it is there")
-            .permissions()
-            .mode()
-            & 0o777
-    }
-
-    #[test]
-    fn a_lock_can_be_opened_by_its_owner_alone() -> Result<(), Box<dyn std::error::Error>> {
-        let there = tempfile::tempdir()?;
-        let dir = Dir::open(there.path())?;
-        dir.lock_file("new")?;
-        std::fs::write(there.path().join("old"), "")?;
-        std::fs::set_permissions(
-            there.path().join("old"),
-            std::fs::Permissions::from_mode(0o666),
-        )?;
-        dir.lock_file("old")?;
-        assert_eq!(
-            (
-                mode(&there.path().join("new")),
-                mode(&there.path().join("old"))
-            ),
-            (0o600, 0o600)
-        );
-        Ok(())
-    }
 
     #[test]
     fn a_wait_for_a_lock_ends_and_names_the_holder() -> Result<(), Box<dyn std::error::Error>> {

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -176,6 +177,23 @@ pub fn user(uid: u32) -> String {
 /// The number of the user who runs this process.
 pub fn real_user() -> u32 {
     rustix::process::getuid().as_raw()
+}
+
+/// Replaces this process by the same command as another user, who has none of root's groups and its own home directory.
+/// Only root can. Returns only if it fails.
+pub fn run_as(uid: u32, gid: u32) -> Result<()> {
+    let program = std::env::current_exe().doing("find", "this program")?;
+    let known = nix::unistd::User::from_uid(uid.into()).ok().flatten();
+    let mut words = std::env::args_os();
+    let mut again = Command::new(&program);
+    again
+        .arg0(words.next().unwrap_or_default())
+        .args(words)
+        .uid(uid)
+        .gid(known.map_or(gid, |user| user.gid.as_raw()))
+        .env_remove("HOME")
+        .envs(home_of(uid).map(|home| ("HOME", home)));
+    Err(again.exec()).doing("run, as the owner of the room,", &program)
 }
 
 /// The home directory of a user in the user database. Variables such as HOME do not change it.

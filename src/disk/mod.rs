@@ -37,7 +37,6 @@ mod pinned;
 mod sorted;
 mod system;
 
-pub use access::{FileOwner, RoomReaders, may_give};
 pub use allowance::{charge_read, is_half_used, limit_reads};
 pub use append::{AppendFile, forget, rewrite};
 pub use barrier::Barrier;
@@ -51,6 +50,7 @@ pub use note::NoteFile;
 pub use orphans::OrphanProcesses;
 pub use outside::UserFile;
 pub use own::UserDirectory;
+pub use owner::owner_of;
 pub use pinned::SharedFileContent;
 pub use power_cut_safety::{PowerCutSafety, keeps};
 pub use sorted::{SortedEntry, SortedFile};

@@ -5,7 +5,7 @@
 
 use super::{Dir, Meta, system};
 use crate::base::error::{Error, ErrorContext, Result};
-use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -31,7 +31,6 @@ struct ExistingFile {
     bytes: Vec<u8>,
     meta: Meta,
     mode: Mode,
-    owner: (u32, u32),
 }
 
 impl UserFile {
@@ -59,7 +58,6 @@ impl UserFile {
             bytes,
             meta: Meta::new(&there),
             mode,
-            owner: (there.st_uid, there.st_gid),
         };
         Ok(UserFile {
             there: Some(there),
@@ -85,13 +83,7 @@ impl UserFile {
         let Some(there) = &self.there else {
             return Ok(());
         };
-        super::own::check(
-            &there.meta,
-            super::own::own_user(),
-            &self.path,
-            "600",
-            "use a file of your own",
-        )?;
+        super::own::check(&there.meta, &self.path, "600", "use a file of your own")?;
         let Some((dir, _)) = place(&self.real)? else {
             return Ok(());
         };
@@ -288,16 +280,6 @@ impl UserFile {
             rustix::fs::fchmod(&file, mode).doing_in("set the permissions of", dir.path(), name)?;
         }
         if let Some(there) = like {
-            let own = (
-                rustix::process::geteuid().as_raw(),
-                rustix::process::getegid().as_raw(),
-            );
-            if there.owner != own {
-                // A process that may not change the owner keeps the file. Its permissions then allow no other user more
-                // than before.
-                let (uid, gid) = (Uid::from_raw(there.owner.0), Gid::from_raw(there.owner.1));
-                let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
-            }
             rustix::fs::fchmod(&file, there.mode).doing_in(
                 "set the permissions of",
                 dir.path(),

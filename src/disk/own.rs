@@ -28,21 +28,15 @@ const OWN: &str = "set MAILBAG_TRUST_DIR to a directory of your own";
 /// An opened directory of this kind.
 pub struct UserDirectory {
     dir: Dir,
-    owner: u32,
 }
 
 impl UserDirectory {
     /// Opens the directory. `None` if it does not exist.
     pub fn open(path: &Path) -> Result<Option<UserDirectory>> {
-        UserDirectory::open_of(path, own_user())
-    }
-
-    /// Opens the directory of this user, which root can also do for others. `None` if it does not exist.
-    pub fn open_of(path: &Path, owner: u32) -> Result<Option<UserDirectory>> {
         match Dir::open(path) {
             Ok(dir) => {
-                check(&dir.meta()?, owner, path, "700", OWN)?;
-                Ok(Some(UserDirectory { dir, owner }))
+                check(&dir.meta()?, path, "700", OWN)?;
+                Ok(Some(UserDirectory { dir }))
             }
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
@@ -77,11 +71,8 @@ impl UserDirectory {
             }
             at = at.sub(part)?;
         }
-        check(&at.meta()?, own_user(), path, "700", OWN)?;
-        Ok(UserDirectory {
-            dir: at,
-            owner: own_user(),
-        })
+        check(&at.meta()?, path, "700", OWN)?;
+        Ok(UserDirectory { dir: at })
     }
 
     /// The path of a file in this directory, for messages.
@@ -95,7 +86,7 @@ impl UserDirectory {
             return Ok(None);
         };
         let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
-        check(&meta, self.owner, &self.dir.at(name), "600", OWN)?;
+        check(&meta, &self.dir.at(name), "600", OWN)?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
             return Err(Error::state(
                 self.dir.at(name),
@@ -180,13 +171,13 @@ impl UserDirectory {
     }
 }
 
-pub(super) fn own_user() -> u32 {
+fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Fails if another user than the owner or root could have written the file. `advice` is for another user's file.
-pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, advice: &str) -> Result<()> {
-    let (what, fix) = if meta.uid != 0 && meta.uid != owner {
+/// Fails if another user than this one or root could have written the file. `advice` is for another user's file.
+pub(super) fn check(meta: &Meta, path: &Path, mode: &str, advice: &str) -> Result<()> {
+    let (what, fix) = if meta.uid != 0 && meta.uid != own_user() {
         let owner = super::machine::user(meta.uid);
         let what = format!("belongs to {owner}, so its content is ignored");
         (what, advice.to_owned())

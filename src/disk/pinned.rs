@@ -66,7 +66,7 @@ impl Dir {
         let done = written
             .doing_in("write", self.path(), &temporary)
             .and_then(|()| {
-                self.keep_permissions(Path::new(name), &file)?;
+                self.keep_permissions(name, &file)?;
                 if text.is_durable {
                     system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
                 }
@@ -89,6 +89,21 @@ impl Dir {
             let _ = self.remove(&temporary);
         }
         done
+    }
+
+    /// Gives the next version of a file the permissions of the existing one.
+    fn keep_permissions(&self, name: &OsStr, file: &File) -> Result<()> {
+        let Some(there) = self
+            .stat(name)?
+            .filter(|there| there.kind == FileType::RegularFile)
+        else {
+            return Ok(());
+        };
+        rustix::fs::fchmod(file, Mode::from_raw_mode((there.mode & 0o777) as _)).doing_in(
+            "set the permissions of",
+            self.path(),
+            name,
+        )
     }
 
     /// Returns true if the file is missing, or if it is unchanged and not open for writing.

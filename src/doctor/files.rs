@@ -185,7 +185,7 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     }
     let stalled = match room.router_presence() {
         Ok(RouterPresence::Running(_)) => room.stalled()?,
-        Ok(RouterPresence::Absent | RouterPresence::Hidden { .. }) => None,
+        Ok(RouterPresence::Absent) => None,
         Err(e) => {
             findings.push(unreadable("router_lock", room, layout::LOCK, &e));
             None

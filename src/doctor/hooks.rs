@@ -167,9 +167,6 @@ fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Find
 /// The key that signs decisions of the person: without the pinned key, or if others can read it, no decision is the person's.
 fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let Ok(path) = signature::path() else { return };
-    if !signature::is_person(examined.room).unwrap_or_default() {
-        return;
-    }
     let shown = path.display();
     let place = signature::place(examined.room).ok().flatten();
     let pin = examined

@@ -36,11 +36,10 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     }
     if !status.waiting.is_empty() && !runs(&status) {
         let files = status.waiting.iter().map(|waiting| waiting.files).sum();
-        let why = match &status.router_visible_to {
-            Some(user) => format!("only {user} can see whether a router runs"),
-            None => "no router runs".to_owned(),
-        };
-        let what = format!("{} pending in outboxes, and {why}", count(files, "file"));
+        let what = format!(
+            "{} pending in outboxes, and no router runs",
+            count(files, "file")
+        );
         findings.push(again("waiting", Severity::Note, what, &status));
     }
     for rejected in &status.rejected {
@@ -105,8 +104,7 @@ fn runs(status: &RoomStatus) -> bool {
 
 /// A finding that the running router or the next pass retries.
 fn again(code: &'static str, severity: Severity, what: String, status: &RoomStatus) -> Finding {
-    // A user who cannot see the router cannot make a pass.
-    if runs(status) || status.router_visible_to.is_some() {
+    if runs(status) {
         Finding::new(code, severity, what, "mailbag status")
     } else {
         Finding::new(code, severity, what, "mailbag run --once").fixable()

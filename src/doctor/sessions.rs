@@ -1,27 +1,13 @@
 //! Several sessions that act as one agent.
 
-use super::{ExaminedRoom, Finding, count, quoted};
-use crate::base::error::Result;
+use super::{ExaminedRoom, Finding, count};
 use crate::disk::machine::{self, ProcessEnvironment};
-use crate::disk::{Dir, layout};
 use crate::query::identity::VARIABLES;
 use crate::room::{self, ROOM_VARIABLES};
-use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest number of files in a directory with a check of the owner.
-const LOOKED_AT: usize = 1000;
-
-pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    processes(examined, findings);
-    for agent in examined.room.directories(layout::OUTBOXES)? {
-        owners(examined, &agent, findings);
-    }
-    Ok(())
-}
-
 /// Unrelated processes of this user that were started as the same agent of this room.
-fn processes(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let Some(registry) = &examined.registry else {
         return;
     };
@@ -82,51 +68,5 @@ fn sessions(those: &[&ProcessEnvironment]) -> Vec<u32> {
         .into_iter()
         .filter(|process| known.insert((process.parent, process.session)))
         .map(|root| root.pid)
-        .collect()
-}
-
-/// Messages of several system users in one outbox or in its `sent/`.
-fn owners(examined: &ExaminedRoom<'_>, agent: &str, findings: &mut Vec<Finding>) {
-    let mut users = BTreeSet::new();
-    for directory in [layout::outbox(agent), layout::sent(agent)] {
-        users.extend(
-            examined
-                .room
-                .dir
-                .sub(&directory)
-                .ok()
-                .map(|dir| owners_in(&dir))
-                .unwrap_or_default(),
-        );
-    }
-    if users.len() > 1 {
-        let names: Vec<String> = users.iter().map(u32::to_string).collect();
-        let what = format!(
-            "messages of {agent} were written by users {}",
-            names.join(" and ")
-        );
-        let fix = format!(
-            "mailbag agent set {} --uid {}",
-            quoted(agent),
-            rustix::process::geteuid().as_raw()
-        );
-        findings.push(Finding::warning("several_users", what, fix));
-    }
-}
-
-fn owners_in(dir: &Dir) -> BTreeSet<u32> {
-    let Ok(listing) = dir.list() else {
-        return BTreeSet::new();
-    };
-    let names = listing
-        .flatten()
-        .map(|entry| entry.name)
-        .filter(|name| layout::is_message_file(name));
-    let metas = names
-        .take(LOOKED_AT)
-        .filter_map(|name| dir.stat(name).ok().flatten());
-    metas
-        .filter(|meta| meta.kind == FileType::RegularFile)
-        .map(|meta| meta.uid)
         .collect()
 }

@@ -3,7 +3,7 @@
 use super::{ExaminedRoom, Finding, count, shell};
 use crate::base::error::Result;
 use crate::disk::machine::{self, FreeSpace};
-use crate::disk::{Dir, Meta, events_work, layout};
+use crate::disk::{Dir, events_work, layout};
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,8 +76,7 @@ fn directories_and_links(room: &Dir, of: &str) -> Vec<String> {
 /// Directories that are missing, cannot be opened or written, or are on another file system.
 fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()> {
     let own = room.meta()?;
-    let me = rustix::process::geteuid().as_raw();
-    let mut unwritable: Vec<(&Path, Meta)> = Vec::new();
+    let mut unwritable: Vec<&Path> = Vec::new();
     let mut read_only: BTreeMap<PathBuf, Vec<&Path>> = BTreeMap::new();
     for below in all {
         let path = room.at(below);
@@ -106,7 +105,7 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
                 }
                 match machine::read_only_mount(&dir) {
                     Some(mount_point) => read_only.entry(mount_point).or_default().push(below),
-                    None => unwritable.push((below, meta)),
+                    None => unwritable.push(below),
                 }
             }
         }
@@ -114,13 +113,7 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
     for (mount_point, those) in read_only {
         findings.push(mounted_read_only(&mount_point, &those));
     }
-    for is_mine in [true, false] {
-        let those = unwritable
-            .iter()
-            .filter(|(_, meta)| (meta.uid == me) == is_mine)
-            .copied();
-        findings.extend(not_writable(room, &those.collect::<Vec<_>>(), is_mine));
-    }
+    findings.extend(not_writable(room, &unwritable));
     Ok(())
 }
 
@@ -158,29 +151,12 @@ fn names_of(those: &[&Path]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Finding> {
-    let (_, meta) = those.first()?;
-    let which = names_of(&those.iter().map(|(below, _)| *below).collect::<Vec<_>>());
-    if is_mine {
-        let paths: Vec<String> = those
-            .iter()
-            .map(|(below, _)| shell(&room.at(below)))
-            .collect();
-        let what = format!("you own {which} but have no write permission");
-        let fix = format!("chmod u+rwx {}", paths.join(" "));
-        return Some(Finding::problem("unwritable_directory", what, fix));
-    }
-    // This may be intended in a room of several users: then the router runs as a user with access to all directories.
-    let what = format!(
-        "you have no write permission for {which}; user {} must run the router",
-        meta.uid
-    );
-    let fix = format!(
-        "sudo -u '#{}' mailbag --room {} run",
-        meta.uid,
-        shell(room.path())
-    );
-    Some(Finding::warning("unwritable_directory", what, fix))
+fn not_writable(room: &Dir, those: &[&Path]) -> Option<Finding> {
+    those.first()?;
+    let what = format!("you have no write permission for {}", names_of(those));
+    let paths: Vec<String> = those.iter().map(|below| shell(&room.at(below))).collect();
+    let fix = format!("chmod u+rwx {}", paths.join(" "));
+    Some(Finding::problem("unwritable_directory", what, fix))
 }
 
 fn space(room: &Dir, findings: &mut Vec<Finding>) {

@@ -208,9 +208,6 @@ impl LinkStatus {
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
         match &other {
-            Some(Err(Error::Untrusted { what, .. })) => {
-                return self.add(what.clone(), since, "mailbag trust".into());
-            }
             Some(Err(e)) => return self.add(e.to_string(), since, status),
             Some(Ok(other)) if their_link(room, link, other).is_ok_and(|back| back.is_none()) => {
                 let fix = link_back(room, own, other);
@@ -252,7 +249,7 @@ fn has_no_router(room: &Room) -> bool {
     match room.router_presence() {
         Ok(RouterPresence::Absent) => true,
         Ok(RouterPresence::Running(holder)) => holder.mode == RouterMode::Pass,
-        Ok(RouterPresence::Hidden { .. }) | Err(_) => false,
+        Err(_) => false,
     }
 }
 

@@ -5,7 +5,7 @@
 use super::{Room, RoomCreation, check_not_a_link, check_path};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, RoomReaders, layout};
+use crate::disk::{Dir, layout};
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
 use std::ffi::OsStr;
@@ -57,7 +57,7 @@ impl Room {
         if is_there(path)? {
             return Room::init(path);
         }
-        let dir = Dir::make_room(&draft, RoomReaders::Owner)?;
+        let dir = Dir::make_room(&draft)?;
         dir.make(layout::SPOOL)?;
         dir.replace(layout::BEGUN, b"")?;
         match rename(&draft, path) {
@@ -106,9 +106,6 @@ impl Room {
     }
 
     fn reason_to_stay(&self) -> Result<Option<String>> {
-        if !self.is_own()? {
-            return Ok(Some("it belongs to another user".into()));
-        }
         if self.dir.stat(layout::BEGUN)?.is_none() {
             return Ok(Some("`mailbag up` did not create it".into()));
         }

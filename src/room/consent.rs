@@ -1,4 +1,4 @@
-//! Consent: the rooms of other users that a person agreed to use, and the connections that a person agreed to make.
+//! Consent: the connections that a person agreed to make, and the settings that lead out of a room.
 //!
 //! Consent is recorded outside all rooms, so that a room cannot grant it itself.
 
@@ -21,11 +21,9 @@ pub struct RoomIdentity {
     pub path: String,
     /// The room's id, if it can be read.
     pub room: Option<String>,
-    /// The owner of the room's directory.
-    pub owner: u32,
 }
 
-/// The consent for one room. For another user's room, it permits the use of the room.
+/// The consent for one room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoomConsent {
     /// The room.

@@ -88,29 +88,8 @@ impl Room {
                 format!("this process has no permission to route, and no router is running: {e}"),
                 "start `mailbag run` where it can write to the room; messages in outboxes are kept",
             ),
-            RouterPresence::Hidden { visible_to } => Error::busy(
-                format!("this process has no permission to route: {e}"),
-                format!(
-                    "only {visible_to} can see whether a router runs; messages in outboxes are kept until one runs"
-                ),
-            ),
         };
-        if self.is_agents_user()? {
-            Ok(LockAttempt::Closed(no_permission))
-        } else {
-            Err(no_permission)
-        }
-    }
-
-    /// Returns true if this process runs as the user of an agent, in a room of another user.
-    pub fn is_agents_user(&self) -> Result<bool> {
-        let user = Some(rustix::process::geteuid().as_raw());
-        Ok(!self.is_own()?
-            && self
-                .registry()?
-                .agents()
-                .iter()
-                .any(|agent| agent.uid == user))
+        Err(no_permission)
     }
 
     fn pass_takes_long(&self, file: &File) -> Error {
@@ -153,17 +132,11 @@ impl Room {
         RouterHolder::read(&mut file)
     }
 
-    /// Finds out whether a router runs. Fails if the lock file is invalid or cannot be opened for another reason than a
-    /// missing permission.
+    /// Finds out whether a router runs. Fails if the lock file is invalid or cannot be opened.
     pub fn router_presence(&self) -> Result<RouterPresence> {
         let mut file = match self.dir.look(layout::LOCK) {
             Ok(file) => file,
             Err(e) if e.is_missing() => return Ok(RouterPresence::Absent),
-            Err(e) if e.errno() == Some(libc::EACCES) => {
-                return Ok(RouterPresence::Hidden {
-                    visible_to: machine::user(self.lock_owner()?),
-                });
-            }
             Err(e) => return Err(e),
         };
         // The system also locks a directory or a FIFO, but a router cannot use it.
@@ -178,14 +151,6 @@ impl Room {
             ),
             Err(TryLockError::WouldBlock) => Ok(RouterPresence::Running(self.who_holds(&mut file))),
             Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
-        }
-    }
-
-    /// The owner of the lock file. If this user cannot see that file, it is the room's owner.
-    fn lock_owner(&self) -> Result<u32> {
-        match self.dir.stat(layout::LOCK) {
-            Ok(Some(meta)) => Ok(meta.uid),
-            _ => Ok(self.dir.meta()?.uid),
         }
     }
 
@@ -263,11 +228,6 @@ pub enum RouterPresence {
     Absent,
     /// A process routes.
     Running(RouterHolder),
-    /// The user may not read the lock file.
-    Hidden {
-        /// The user who can read it.
-        visible_to: String,
-    },
 }
 
 impl RouterPresence {
@@ -280,7 +240,7 @@ impl RouterPresence {
     pub fn holder(&self) -> Option<&RouterHolder> {
         match self {
             RouterPresence::Running(holder) => Some(holder),
-            RouterPresence::Absent | RouterPresence::Hidden { .. } => None,
+            RouterPresence::Absent => None,
         }
     }
 
@@ -369,8 +329,6 @@ pub enum LockAttempt {
     Ours(RouterLock),
     /// Another router is running.
     Theirs(RouterHolder),
-    /// This process runs as the user of an agent, which never routes: the room's owner does.
-    Closed(Error),
 }
 
 /// The right to route in a room. It ends when the value is dropped, or when the process ends.

@@ -24,7 +24,6 @@ mod lock;
 mod nearby_room;
 mod open;
 pub mod outbox;
-pub mod owners;
 mod place;
 mod progress;
 pub mod registry;
@@ -45,6 +44,7 @@ pub use nearby_room::{NearbyRoom, identity, near};
 pub use open::{
     FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_expanded,
     check_not_a_link, check_path, default_place, find, find_room, is_room, named_by_environment,
+    take_owner,
 };
 pub use progress::StalledRouter;
 pub use turn::{RoomTurn, pause};

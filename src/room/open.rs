@@ -4,13 +4,14 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, shell_path};
 use crate::disk::git::main_worktree;
-use crate::disk::{Dir, Meta, RoomReaders, layout};
+use crate::disk::{Dir, Meta, layout, machine, owner_of};
 use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::consent;
 use crate::room::created::find_gone;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
+use crate::room::trusted::check_owner_at;
 use rustix::fs::FileType;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ pub enum RoomCreation {
 }
 
 impl Room {
-    /// Opens the room at a directory. Another user's room is an error unless the person has agreed to use it.
+    /// Opens the room at a directory. Another user's room is an error.
     ///
     /// ```
     /// use mailbag::room::Room;
@@ -51,8 +52,9 @@ impl Room {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open(path: &Path) -> Result<Room> {
+        check_owner_at(path)?;
         let room = Room::look(path)?;
-        room.check_trusted()?;
+        room.check_own()?;
         Ok(room)
     }
 
@@ -103,14 +105,10 @@ impl Room {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn init(path: &Path) -> Result<(Room, RoomCreation)> {
-        Room::init_for(path, RoomReaders::Owner)
-    }
-
-    /// As [`Room::init`], with the readers of a new room.
-    pub fn init_for(path: &Path, readers: RoomReaders) -> Result<(Room, RoomCreation)> {
         check_path(path)?;
-        let room = Room::of(Dir::make_room(path, readers)?);
-        room.check_trusted()?;
+        check_owner_at(path)?;
+        let room = Room::of(Dir::make_room(path)?);
+        room.check_own()?;
         let dir = room.check_named()?.dir;
         let made = if dir.stat(layout::ROOM_ID)?.is_some() {
             RoomCreation::Already
@@ -372,6 +370,20 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
             ),
             "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM",
         )),
+    }
+}
+
+/// Makes a process of root run as the owner of its room, or of the directory in which the room would be made. The commands that
+/// it starts then run as this user, too.
+pub fn take_owner(asked: Option<&Path>, from: &Path) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let found = find_room(asked, from).map(|found| from.join(found.path));
+    let place = found.unwrap_or_else(|_| default_place(from));
+    match place.ancestors().find_map(|above| owner_of(above).ok()) {
+        Some((uid, gid)) if uid != 0 => machine::run_as(uid, gid),
+        _ => Ok(()),
     }
 }
 

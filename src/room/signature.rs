@@ -6,7 +6,6 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{UserDirectory, layout, machine};
-use crate::message::id;
 use crate::room::Room;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -35,40 +34,30 @@ pub struct SignedDecision<'a> {
 pub struct DecisionKey(Ed25519KeyPair);
 
 impl DecisionKey {
-    /// Reads the key of the person of a room. `None` if there is none.
-    pub fn of_person(room: &Room) -> Result<Option<DecisionKey>> {
-        DecisionKey::read(person(room)?)
-    }
-
-    /// Reads this user's own key. `None` if there is none.
+    /// Reads this user's own key, the key of the person of all rooms that this user may open. `None` if there is none.
     pub fn own() -> Result<Option<DecisionKey>> {
-        DecisionKey::read(machine::real_user())
+        match UserDirectory::open(&directory()?)? {
+            Some(own) => in_directory(&own),
+            None => Ok(None),
+        }
     }
 
     /// Reads this user's own key, and makes it if there is none. Durable after it returns.
     pub fn make() -> Result<DecisionKey> {
-        let user = machine::real_user();
-        let own = UserDirectory::make(&directory(user)?)?;
+        let own = UserDirectory::make(&directory()?)?;
         let _held = own.hold(layout::TRUST_LOCK)?;
-        if let Some(key) = in_directory(&own, user)? {
+        if let Some(key) = in_directory(&own)? {
             return Ok(key);
         }
         let mut seed = [0; KEY];
         SystemRandom::new()
             .fill(&mut seed)
-            .map_err(|_| broken(user, "cannot be made: the system has no randomness"))?;
+            .map_err(|_| broken("cannot be made: the system has no randomness"))?;
         own.replace(
             layout::KEY,
             format!("{}\n", HEXLOWER.encode(&seed)).as_bytes(),
         )?;
-        pair(&seed, user)
-    }
-
-    fn read(user: u32) -> Result<Option<DecisionKey>> {
-        match UserDirectory::open_of(&directory(user)?, user)? {
-            Some(own) => in_directory(&own, user),
-            None => Ok(None),
-        }
+        pair(&seed)
     }
 
     /// The public half, in hexadecimal.
@@ -132,30 +121,17 @@ pub fn short(key: &str) -> &str {
 
 /// The path of this user's own key.
 pub fn path() -> Result<PathBuf> {
-    Ok(layout::key_file(&directory(machine::real_user())?))
+    Ok(layout::key_file(&directory()?))
 }
 
 /// Returns true if other users can read this user's own key.
 pub fn is_readable_by_others() -> Result<bool> {
-    let own = UserDirectory::open(&directory(machine::real_user())?)?;
+    let own = UserDirectory::open(&directory()?)?;
     own.map_or(Ok(false), |own| own.is_readable_by_others(layout::KEY))
 }
 
-/// The user who decides as the human: the `uid` of the human in the registry, or the owner of the room.
-fn person(room: &Room) -> Result<u32> {
-    let uid = room
-        .registry_alone()?
-        .agent(id::HUMAN)
-        .and_then(|human| human.uid);
-    uid.map_or_else(|| Ok(room.dir.meta()?.uid), Ok)
-}
-
-/// Returns true if this user decides as the human of the room.
-pub fn is_person(room: &Room) -> Result<bool> {
-    Ok(person(room)? == machine::real_user())
-}
-
-fn directory(user: u32) -> Result<PathBuf> {
+fn directory() -> Result<PathBuf> {
+    let user = machine::real_user();
     machine::home_of(user)
         .map(|home| layout::key_directory(&home))
         .ok_or_else(|| {
@@ -169,26 +145,26 @@ fn directory(user: u32) -> Result<PathBuf> {
         })
 }
 
-fn in_directory(own: &UserDirectory, user: u32) -> Result<Option<DecisionKey>> {
+fn in_directory(own: &UserDirectory) -> Result<Option<DecisionKey>> {
     let Some(bytes) = own.read(layout::KEY, limits::LEASE_BYTES)? else {
         return Ok(None);
     };
     let seed = HEXLOWER_PERMISSIVE
         .decode(bytes.trim_ascii())
         .unwrap_or_default();
-    pair(&seed, user).map(Some)
+    pair(&seed).map(Some)
 }
 
-fn pair(seed: &[u8], user: u32) -> Result<DecisionKey> {
+fn pair(seed: &[u8]) -> Result<DecisionKey> {
     let what = format!("is not a key of {} bytes in hexadecimal", KEY);
     Ed25519KeyPair::from_seed_unchecked(seed)
         .map(DecisionKey)
-        .map_err(|_| broken(user, &what))
+        .map_err(|_| broken(&what))
 }
 
-fn broken(user: u32, what: &str) -> Error {
+fn broken(what: &str) -> Error {
     Error::state(
-        directory(user)
+        directory()
             .map(|directory| layout::key_file(&directory))
             .unwrap_or_default(),
         what.to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, FileOwner, layout};
+use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::{OpenRecord, StagedFile};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -58,16 +58,10 @@ impl Spool {
         self.stage.names()
     }
 
-    /// Writes a staged file that belongs to its reader. After a kill it is known to be complete only if its record is
+    /// Writes a staged file. After a kill it is known to be complete only if its record is
     /// in the log. Durable at the next barrier.
-    pub fn stage(
-        &self,
-        name: &str,
-        bytes: &[u8],
-        reader: Option<FileOwner>,
-        barrier: &mut Barrier,
-    ) -> Result<()> {
-        let file = self.stage.create_for(name, bytes, reader)?;
+    pub fn stage(&self, name: &str, bytes: &[u8], barrier: &mut Barrier) -> Result<()> {
+        let file = self.stage.create(name, bytes)?;
         barrier.file(file, || self.stage.at(name));
         barrier.dir(&self.stage);
         Ok(())

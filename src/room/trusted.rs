@@ -1,23 +1,16 @@
-//! The owner of a room, and the consent of the person who uses it.
-//!
-//! Another user's room can be a trap. Nothing in it is read or written before the person has agreed to use it.
+//! The owner of a room, and the consent to what leads out of it.
 
 use super::Room;
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::text::shell_path;
-use crate::disk::{Dir, machine};
+use crate::disk::{Dir, machine, owner_of};
 use crate::room::consent::{self, ConsentList, RoomIdentity};
 use crate::room::settings::Settings;
+use std::path::Path;
 
 impl Room {
     /// The owner of the opened directory. The directory at its path may be another one by now.
     pub fn owner(&self) -> Result<u32> {
         Ok(self.dir.meta()?.uid)
-    }
-
-    /// Returns true if the room belongs to the current user.
-    pub fn is_own(&self) -> Result<bool> {
-        Ok(self.owner()? == rustix::process::geteuid().as_raw())
     }
 
     /// Fails if the room was removed after it was opened, or if another room has its place. A room that was only moved still
@@ -63,11 +56,9 @@ impl Room {
                 "run the command again",
             ));
         }
-        // Another user's room may not allow this user to enter `spool/`.
         Ok(RoomIdentity {
             path: consent::path_text(&path)?,
             room: self.id().unwrap_or_default(),
-            owner: own.uid,
         })
     }
 
@@ -86,28 +77,33 @@ impl Room {
         });
     }
 
-    /// Fails if the room belongs to another user, and the person has not agreed to use it.
-    pub(super) fn check_trusted(&self) -> Result<()> {
-        if self.is_own()? {
-            return Ok(());
-        }
-        let identity = self.identity()?;
-        let unread = match ConsentList::read() {
-            Ok(consents) if consents.of(&identity).is_some() => return Ok(()),
-            Ok(_) => String::new(),
-            Err(e) => format!(" (your recorded consent cannot be read: {e})"),
-        };
-        let path = self.dir.path().display();
-        Err(Error::untrusted(
-            format!(
-                "the room {path} belongs to {}, not to you{unread}",
-                machine::user(identity.owner)
-            ),
-            format!(
-                "nothing in it was used; if you trust its owner, a person can run `mailbag trust {}`, which shows \
-                 the room and asks for consent",
-                shell_path(self.dir.path())
-            ),
-        ))
+    /// Fails if the room belongs to another user: a room is private to its user.
+    pub(super) fn check_own(&self) -> Result<()> {
+        check_owner(self.dir.path(), self.owner()?)
     }
+}
+
+/// Fails if the room at this path belongs to another user, who may not let this user open it.
+pub(super) fn check_owner_at(path: &Path) -> Result<()> {
+    match owner_of(path) {
+        Ok((owner, _)) => check_owner(path, owner),
+        // The next step reports it.
+        Err(_) => Ok(()),
+    }
+}
+
+fn check_owner(path: &Path, owner: u32) -> Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    if owner == user {
+        return Ok(());
+    }
+    Err(Error::untrusted(
+        format!(
+            "the room {} belongs to {}, and this process runs as {}",
+            path.display(),
+            machine::user(owner),
+            machine::user(user)
+        ),
+        "run the command as the room's owner, or create a room of your own with `mailbag init`",
+    ))
 }

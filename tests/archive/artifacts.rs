@@ -4,7 +4,6 @@ use super::{LATER, archive_at};
 use crate::files;
 use crate::world::{World, sha256};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const TEXT: &str = "the same words again and again, and é\n";
@@ -155,25 +154,6 @@ fn a_file_that_the_room_did_not_put_there_is_left_alone() {
     assert!(files::read_text(artifact(&world, "own.md")) == text);
     assert!(files::read_text(artifact(&world, "edited.md")) == edited);
     assert!(artifact(&world, "notes.md.zst").exists());
-}
-
-#[test]
-fn the_permissions_of_a_shared_text_stay() {
-    let (world, _) = room();
-    for (name, mode) in [("closed.md", 0o600), ("open.md", 0o644)] {
-        share(
-            &world,
-            name,
-            format!("{name}{}", TEXT.repeat(5000)).as_bytes(),
-        );
-        fs::set_permissions(artifact(&world, name), fs::Permissions::from_mode(mode))
-            .expect("its own file");
-    }
-    archive(&world);
-    for (name, mode) in [("closed.md.zst", 0o600), ("open.md.zst", 0o644)] {
-        let meta = fs::metadata(artifact(&world, name)).expect("it was compressed");
-        assert_eq!(meta.permissions().mode() & 0o777, mode, "{name}");
-    }
 }
 
 #[test]

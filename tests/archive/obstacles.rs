@@ -1,7 +1,7 @@
 //! Obstacles for the archiver: it keeps or reports them, and loses no mail.
 
+use super::archive;
 use super::packs::{all, files};
-use super::{LATER, archive, archive_at};
 use crate::files;
 use crate::town::{copy_program, is_root};
 use crate::world::{World, lossy};
@@ -186,45 +186,4 @@ fn an_archiver_removes_only_the_drafts_of_a_killed_archiver_and_packs_its_source
         names.contains(&Some(".mine".into())) && names.len() == 3,
         "{names:?}"
     );
-}
-
-#[test]
-fn a_refused_link_to_another_user_s_file_is_never_packed() {
-    if !is_root("a hard link to another user's file") {
-        return;
-    }
-    let world = World::with("mallory");
-    let nobody = 65_534;
-    chown(world.room("outbox/mallory"), Some(nobody), None).expect("root may");
-    let secret = world.path().join("secret.json");
-    let victim = 65_533;
-    files::write(&secret, r#"{"to": "human", "body": "the secret"}"#);
-    chown(&secret, Some(victim), None).expect("root may");
-    fs::hard_link(&secret, world.room("outbox/mallory/x.json")).expect("one file system");
-    crate::town::so_within(std::time::Duration::from_secs(20), || {
-        world.pass();
-        world.names("rejected/mallory").len() == 2
-    });
-    // Its other name is removed, so that it looks like an ordinary file.
-    files::remove_file(&secret);
-    let ran = archive_at(&world, LATER, "--older-than 7d");
-    assert!(
-        ran.code == 0 && ran.err.contains("belongs to another user"),
-        "{ran:?}"
-    );
-    for pack in all(&world.room("archive")) {
-        let text = zstd::decode_all(fs::File::open(&pack).expect("a pack")).expect("zstd");
-        assert!(!lossy(&text).contains("the secret"), "{}", pack.display());
-    }
-    let kept = world
-        .names("rejected/mallory")
-        .into_iter()
-        .find(|name| name.ends_with("~x.json"))
-        .expect("it stays");
-    let meta = fs::metadata(world.room(&format!("rejected/mallory/{kept}"))).expect("it stays");
-    assert_eq!(std::os::unix::fs::MetadataExt::uid(&meta), victim);
-    let above = fs::metadata(world.room("rejected"))
-        .expect("it stands")
-        .permissions();
-    assert_eq!(above.mode() & 0o077, 0, "nobody else reaches it");
 }

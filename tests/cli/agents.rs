@@ -209,18 +209,24 @@ fn an_agent_is_named_in_any_letter_case() {
 fn an_empty_value_removes_every_field() {
     let world = World::with("alice");
     world.ok(&[
-        "agent", "set", "alice", "--status", "busy", "--uid", "65534",
+        "agent",
+        "set",
+        "alice",
+        "--status",
+        "busy",
+        "--description",
+        "x",
     ]);
     let set = world.json("agent show alice");
     assert_eq!(
-        (&set["status"], &set["uid"]),
-        (&json!("busy"), &json!(65534))
+        (&set["status"], &set["description"]),
+        (&json!("busy"), &json!("x"))
     );
-    world.ok(&["agent", "set", "alice", "--status", "", "--uid", ""]);
+    world.ok(&["agent", "set", "alice", "--status", "", "--description", ""]);
     let registry = world.read("registry.json");
     let alice = registry["agents"].as_array().expect("a list");
     let alice = alice.iter().find(|agent| agent["id"] == "alice");
-    for field in ["status", "uid"] {
+    for field in ["status", "description"] {
         assert_eq!(alice.expect("registered").get(field), None, "{field}");
     }
 }

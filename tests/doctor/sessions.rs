@@ -1,7 +1,6 @@
 //! Two sessions under one id, as far as they can be seen.
 
 use super::{codes, examined, finding, says};
-use crate::town::is_root;
 use crate::world::World;
 use std::process::{Child, Command, Stdio};
 
@@ -59,24 +58,4 @@ fn doctor_reports_two_processes_that_run_as_one_agent() {
     );
     drop(second);
     world.wait("the second has ended", || !is_told());
-}
-
-#[test]
-fn doctor_reports_messages_of_several_users_in_one_outbox() {
-    if !is_root("messages of several users") {
-        return;
-    }
-    let world = World::alice_and_bob();
-    world.send("alice", "bob", "of root");
-    let strange = world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    std::os::unix::fs::chown(strange, Some(65534), None).expect("root may");
-    let found = finding(&examined(&world, ""), "several_users");
-    says(
-        &found,
-        "warning",
-        &[
-            "messages of alice were written by users 0 and 65534",
-            "mailbag agent set alice --uid ",
-        ],
-    );
 }

@@ -214,7 +214,6 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
             town.path().as_os_str(),
         ],
     );
-    town.ok("trust --yes");
     let mut command = Command::new("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])

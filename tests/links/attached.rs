@@ -3,9 +3,8 @@
 use super::hostile::Prey;
 use super::{Rooms, bounced, records};
 use crate::files;
-use crate::world::{World, sha256};
+use crate::world::sha256;
 use serde_json::{Value, json};
-use std::fs;
 
 /// Why a message with this attachment does not leave.
 #[track_caller]
@@ -193,39 +192,4 @@ fn a_path_that_comes_from_another_room_names_no_file_here() {
         json!({"id": "m", "type": "message", "body": "x", "attachments": attached}),
     );
     assert_eq!((prey.n, prey.po().inbox("sintra").len()), (1, 0));
-}
-
-#[test]
-fn a_router_of_root_sends_no_file_that_its_sender_cannot_read() {
-    // P230
-    if !rustix::process::geteuid().is_root() {
-        return crate::world::skip("only root can have agents of other users");
-    }
-    let rooms = Rooms::new();
-    let set = |world: &World, uid: u32| {
-        let mut registry = world.read("registry.json");
-        let agents = registry["agents"].as_array_mut().expect("agents");
-        agents
-            .iter_mut()
-            .find(|agent| agent["id"] == "alice")
-            .expect("alice")["uid"] = json!(uid);
-        world.write("registry.json", registry.to_string());
-    };
-    set(&rooms.fit, 12_345);
-    let private = rooms.fit.write("context/private.md", "private");
-    let public = rooms.fit.write("context/public.md", "public");
-    let mode = |path: &std::path::Path, mode: u32| {
-        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
-            .expect("its mode");
-    };
-    mode(&private, 0o600);
-    mode(&public, 0o644);
-    for path in ["private.md", "public.md"] {
-        let text =
-            json!({"to": "po:sintra", "body": path, "attachments": [{"path": path}]}).to_string();
-        let file = rooms.fit.drop_file("alice", &format!("{path}.json"), text);
-        std::os::unix::fs::chown(&file, Some(12_345), None).expect("its owner");
-        rooms.settle();
-    }
-    assert_eq!(rooms.po.bodies("sintra"), ["public.md"]);
 }

@@ -3,12 +3,11 @@
 
 use super::echo;
 use crate::files;
-use crate::town::{Town, is_root};
+use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::chown;
 
 /// A room with one unread message of bob.
 fn room() -> World {
@@ -346,31 +345,6 @@ fn a_block_is_sent_when_its_writer_has_closed_the_file() {
     world.pass();
     assert_eq!(world.bodies("carol"), ["Do not\ndrop the table"]);
     assert!(kept(&world, "queue/to-bob.md").is_empty());
-}
-
-#[test]
-fn an_agent_with_a_user_of_its_own_writes_blocks_as_that_user_only() {
-    // P342
-    if !is_root("users") {
-        return;
-    }
-    for (owner, sent) in [(0, 0), (4242, 1)] {
-        let world = room();
-        world.ok("agent set alice --uid 4242");
-        append(
-            &world,
-            "queue/to-bob.md",
-            &block("alice", "carol", "msg", "hi"),
-        );
-        chown(world.room("queue/to-bob.md"), Some(owner), None).expect("root may");
-        world.pass();
-        world.pass();
-        assert_eq!(
-            (world.inbox("carol").len(), notices(&world)),
-            (sent, 1 - sent),
-            "{owner}"
-        );
-    }
 }
 
 #[test]

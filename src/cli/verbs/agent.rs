@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::{count_of, listed};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{frame, table};
-use crate::commands::agent::{self, AgentFields, AgentFilter, FieldChange, RetiredAgentMail};
+use crate::commands::agent::{self, AgentFields, AgentFilter, RetiredAgentMail};
 use crate::query::view::plain;
 use crate::room::Room;
 use crate::room::registry::{Agent, AgentStatus};
@@ -125,9 +125,6 @@ struct AgentFieldArgs {
     /// Subscribed topics, for the address #NAME
     #[arg(long = "topic", value_name = "TOPIC", value_delimiter = ',')]
     topics: Option<Vec<String>>,
-    /// System user that must own the files in its outbox
-    #[arg(long, value_parser = parse_uid)]
-    uid: Option<FieldChange<u32>>,
     /// Agent that gets a notice when this agent is stale
     #[arg(long, value_name = "AGENT")]
     supervisor: Option<String>,
@@ -142,13 +139,6 @@ fn parse_new_status(word: &str) -> Result<AgentStatus, String> {
         return Ok(AgentStatus::Unknown);
     }
     parse_status(word)
-}
-
-fn parse_uid(text: &str) -> Result<FieldChange<u32>, std::num::ParseIntError> {
-    if text.is_empty() {
-        return Ok(FieldChange::Remove);
-    }
-    text.parse().map(FieldChange::Set)
 }
 
 /// An agent in the registry, with all its fields there.
@@ -333,7 +323,6 @@ impl From<AgentFieldArgs> for AgentFields {
             description,
             capabilities,
             topics,
-            uid,
             supervisor,
             status,
         } = args;
@@ -345,7 +334,6 @@ impl From<AgentFieldArgs> for AgentFields {
             capabilities,
             topics,
             no_topics: Vec::new(),
-            uid,
             supervisor,
             status,
         }

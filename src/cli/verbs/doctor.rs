@@ -16,8 +16,8 @@ Examples:
 
 Each finding names the command that fixes it or shows more. Without --fix nothing
 is changed. --fix makes only changes that cannot lose data: it creates missing
-directories and runs one pass of the router, which rebuilds channels, sets an
-unfinished batch of the log aside and delivers pending messages.
+directories, makes the room private and runs one pass of the router, which rebuilds
+channels, sets an unfinished batch of the log aside and delivers pending messages.
 
 Exit status 1 means that there is a problem or a warning. Notes do not count.";
 

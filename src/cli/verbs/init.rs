@@ -4,15 +4,13 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::context::{CommandContext, here};
 use crate::commands::init::{self, InitReport};
-use crate::disk::RoomReaders;
 use crate::room::{Room, RoomCreation};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag init             # create a room in .mailbag
   mailbag init /srv/team   # create a room in this directory itself
-  mailbag init --group     # let the directory's group read the room
   mailbag init --adopt     # make a copied room independent of its original
 
 An existing room and existing files in the directory are not changed: in a
@@ -24,25 +22,24 @@ directory with DIR/inbox and DIR/outbox, the room is DIR.";
 pub(crate) struct Args {
     /// Room directory; default: .mailbag here, or in the main worktree of a linked git worktree
     dir: Option<PathBuf>,
-    /// Read access for the directory's group
-    #[arg(long)]
-    group: bool,
     /// Adoption of a copied or restored room, which gets its own identity
-    #[arg(long, conflicts_with = "group")]
+    #[arg(long)]
     adopt: bool,
 }
 
+impl Args {
+    /// The directory of the room, if it is given.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+}
+
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
-    let readers = if args.group {
-        RoomReaders::Group
-    } else {
-        RoomReaders::Owner
-    };
     if args.adopt {
         return adopt(args.dir, cx);
     }
     let asked = args.dir.or_else(|| cx.asked());
-    let (_, init) = init::init(asked.as_deref(), &here()?, readers)?;
+    let (_, init) = init::init(asked.as_deref(), &here()?)?;
     cx.out.changed();
     cx.out.show(&init, |out| {
         let place = init.room.display().to_string();

@@ -5,6 +5,7 @@
 use super::Exit;
 use super::context::CommandContext;
 use crate::base::error::Result;
+use std::path::Path;
 
 mod ack;
 mod agent;
@@ -96,6 +97,17 @@ pub(super) const DAILY: &[&str] = &[
 /// Shows the state of the room, or how to begin without one.
 pub(super) fn overview(cx: &mut CommandContext) -> Result<Exit> {
     status::overview(cx)
+}
+
+impl Command {
+    /// The directory of the room, for a command that names it as an argument.
+    pub(super) fn room_directory(&self) -> Option<&Path> {
+        match self {
+            Command::Init(args) => args.directory(),
+            Command::Trust(args) => args.directory(),
+            _ => None,
+        }
+    }
 }
 
 commands! {

@@ -6,7 +6,6 @@ use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, here};
 use crate::commands::{follow, init};
-use crate::disk::RoomReaders;
 use crate::link::beside::CarrierProcess;
 use crate::room::{self, Room};
 use crate::router::daemon::{self, ReadyReport, RouterOptions};
@@ -86,7 +85,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         daemon::PassResult::RouterRuns(holder) => {
             (daemon::RouterTotals::default(), Some(holder.pid))
         }
-        daemon::PassResult::OwnerRoutes => (daemon::RouterTotals::default(), None),
     };
     if !args.once {
         tracing::info!(
@@ -140,7 +138,7 @@ fn open_or_make(cx: &CommandContext) -> Result<Room> {
         Err(Error::NotFound { .. }) => {
             let from = here()?;
             let asked = cx.asked().unwrap_or_else(|| room::default_place(&from));
-            let (room, init) = init::init(Some(&asked), &from, RoomReaders::Owner)?;
+            let (room, init) = init::init(Some(&asked), &from)?;
             tracing::info!(room = %init.room.display(), "created the room");
             Ok(room)
         }

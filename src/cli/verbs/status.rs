@@ -73,7 +73,7 @@ fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
 
 fn router(status: &RoomStatus, out: &CommandOutput) -> String {
     let Some(holder) = &status.router else {
-        return status.describe_missing_router();
+        return status::NO_ROUTER.to_owned();
     };
     let (pid, since) = (holder.pid, out.time(&holder.since));
     match holder.mode {

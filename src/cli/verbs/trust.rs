@@ -13,7 +13,7 @@ use crate::room::consent::{LinkConnection, RoomConsent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,9 +22,8 @@ Examples:
   mailbag trust --list            # show everything that you trust
   mailbag trust --revoke          # stop trusting the room found here
 
-A room of another user is used only after you trust it. A link over which
-a room connects to another machine is used only if you trust exactly this link, also
-in your own room.
+A link over which a room connects to another machine is used only if you trust exactly
+this link, also in your own room.
 
 The consent is recorded outside the room, in ~/.local/share/mailbag or below
 XDG_DATA_HOME. A sandbox or container with another home directory needs its own
@@ -37,7 +36,7 @@ the user database.
 Exit status 1 means that you did not agree, 3 that there is no room or no consent to
 revoke.";
 
-/// Trust a room and its links
+/// Trust the links of a room
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -72,6 +71,13 @@ pub(super) enum TrustOutput<'a> {
     },
 }
 
+impl Args {
+    /// The directory of the room, if it is given.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+}
+
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.list {
         return list(cx);
@@ -89,7 +95,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let before = trust::look(asked.as_deref(), &from)?;
-    if before.trusted && before.open_links().next().is_none() && before.settings.is_empty() {
+    if before.open_links().next().is_none() && before.settings.is_empty() {
         cx.out.show(&TrustOutput::Room(&before), |out| {
             show(&before, out)?;
             out.line("nothing to decide")
@@ -143,9 +149,6 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
             )
         })
     };
-    if !standing.trusted && !asks("Use this room?")? {
-        return Ok(None);
-    }
     let mut links: Vec<ConnectionTrust> = standing.open_links().cloned().collect();
     if !links.is_empty()
         && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")?
@@ -156,27 +159,14 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
     if !settings.is_empty() && !asks("Let the settings that are not trusted yet take effect?")? {
         settings.clear();
     }
-    let is_any = !standing.trusted || !links.is_empty() || !settings.is_empty();
+    let is_any = !links.is_empty() || !settings.is_empty();
     Ok(is_any.then_some(TrustGrant { links, settings }))
 }
 
 fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
-    let RoomTrust {
-        identity,
-        owner_name,
-        own,
-        trusted,
-        ..
-    } = standing;
-    let whose = match (own, trusted) {
-        (true, _) => "you".to_owned(),
-        (false, true) => format!("{owner_name}; you trust the room"),
-        (false, false) => format!("{owner_name}, not you"),
-    };
-    for (name, value) in [("room", identity.path.as_str()), ("owner", &whose)] {
-        let name = out.paint(BOLD, &format!("{name:<8}"));
-        out.line(format!("{name} {}", sanitize::line(value)))?;
-    }
+    let name = out.paint(BOLD, &format!("{:<8}", "room"));
+    let room = sanitize::line(&standing.identity.path);
+    out.line(format!("{name} {room}"))?;
     for link in &standing.links {
         print_trust("link", &connection(&link.connection), link.trusted, out)?;
     }
@@ -239,26 +229,21 @@ fn list(cx: &mut CommandContext) -> Result<Exit> {
 fn consents(rooms: &[RoomConsent], out: &CommandOutput) -> Vec<Vec<String>> {
     let rows = rooms.iter().flat_map(|room: &RoomConsent| {
         let path = sanitize::line(&room.identity.path).into_owned();
-        let owner = format!("of user {}", room.identity.owner);
         let links = room.links.iter().map(|agreed| {
             let what = format!("connect to {}", connection(&agreed.connection));
             (&agreed.since, what)
         });
-        let use_it = vec![
-            path.clone(),
-            owner,
-            out.column_time(&room.since),
-            "use the room".to_owned(),
-        ];
-        let others = links.map(move |(since, what)| {
+        let settings = room.settings.iter().map(|setting| {
+            let what = format!("set {} to {}", setting.key, setting.value);
+            (&room.since, what)
+        });
+        links.chain(settings).map(move |(since, what)| {
             vec![
                 path.clone(),
-                String::new(),
                 out.column_time(since),
                 sanitize::line(&what).into_owned(),
             ]
-        });
-        std::iter::once(use_it).chain(others)
+        })
     });
     rows.collect()
 }

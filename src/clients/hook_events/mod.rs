@@ -417,8 +417,7 @@ pub(super) fn deliver(room: &Room) -> Result<()> {
     match room.router_presence()? {
         RouterPresence::Running(_) => room.check_progress(),
         RouterPresence::Absent if room.waiting_files(1)? > 0 => begin_pass(room),
-        // A user who may not read the lock may not route either.
-        RouterPresence::Absent | RouterPresence::Hidden { .. } => Ok(()),
+        RouterPresence::Absent => Ok(()),
     }
 }
 

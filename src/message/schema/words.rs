@@ -252,7 +252,6 @@ fn registry_field(field: &str) -> &'static str {
         "name" => "1 to 12 ASCII letters",
         "instance" => "text or a whole number",
         "status" => "one of online, offline, idle, busy, retired",
-        "uid" => "a whole number from 0 to 4294967295",
         "aliases" => "an object that maps names to addresses",
         "alias" => NAME,
         "capabilities" => "a list of names, each of the characters A-Z a-z 0-9 . _ -",

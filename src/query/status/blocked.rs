@@ -7,7 +7,6 @@ use crate::room::Room;
 use crate::room::outbox::{UnreadOutbox, fix_beside};
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
-use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -93,9 +92,7 @@ fn unreadable(room: &Room) -> Vec<BlockedPath> {
             let Ok(Some(meta)) = room.dir.stat(&place) else {
                 continue;
             };
-            let is_own = meta.uid == geteuid().as_raw();
-            if is_own
-                && meta.mode & OWN_ACCESS != OWN_ACCESS
+            if meta.mode & OWN_ACCESS != OWN_ACCESS
                 && let Err(e) = room.dir.sub(&place).and_then(|dir| dir.list())
             {
                 all.push(BlockedPath {

@@ -40,8 +40,6 @@ pub struct RoomStatus {
     pub room: PathBuf,
     /// The process that routes now.
     pub router: Option<RouterHolder>,
-    /// The user who can see whether a router runs, if the calling user cannot. Then `router` is `null`.
-    pub router_visible_to: Option<String>,
     /// Set if this process makes no progress.
     pub stalled: Option<StalledRouter>,
     /// Number of agents that are not retired, including the human.
@@ -84,15 +82,8 @@ pub struct RoomStatus {
     pub has_damaged_log: bool,
 }
 
-impl RoomStatus {
-    /// The sentence for people in place of the router's number.
-    pub fn describe_missing_router(&self) -> String {
-        match &self.router_visible_to {
-            Some(user) => format!("unknown; only {user} can see whether one runs"),
-            None => "not running; commands that send or read deliver".to_owned(),
-        }
-    }
-}
+/// The sentence for people in place of the router's number.
+pub const NO_ROUTER: &str = "not running; commands that send or read deliver";
 
 /// Pending files in an outbox.
 #[derive(Debug, Serialize)]
@@ -149,8 +140,6 @@ pub struct UndeliveredCopy {
 pub struct RoomCounters {
     /// Process id of the router, if one runs.
     pub router: Option<u32>,
-    /// The user who can see whether a router runs, if the calling user cannot.
-    pub router_visible_to: Option<String>,
     /// Rejected files that still exist.
     pub rejected: usize,
     /// Pending files in outboxes.
@@ -179,16 +168,12 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
         rejected += rejected::count(room, &agent).unwrap_or_default();
     }
     let strays = strays::strays(room, &filled);
-    let (router, router_visible_to) = match room.router_presence() {
-        Ok(RouterPresence::Hidden { visible_to }) => (None, Some(visible_to)),
-        Ok(RouterPresence::Running(holder)) if holder.mode != RouterMode::Pass => {
-            (Some(holder.pid), None)
-        }
-        _ => (None, None),
+    let router = match room.router_presence() {
+        Ok(RouterPresence::Running(holder)) if holder.mode != RouterMode::Pass => Some(holder.pid),
+        _ => None,
     };
     Ok(RoomCounters {
         router,
-        router_visible_to,
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
         blocked: blocked(room, None, "").len() + strays.len() + unregistered.len(),
@@ -250,7 +235,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     });
     let stalled = match &presence {
         RouterPresence::Running(_) => noted(room.stalled(), &mut problems),
-        RouterPresence::Absent | RouterPresence::Hidden { .. } => None,
+        RouterPresence::Absent => None,
     };
     let mut state = noted(state::committed(&room.dir).map(Some), &mut problems);
     if let (Some(state), Some(registry)) = (&mut state, &registry) {
@@ -284,16 +269,12 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             roster::stale(registry, state, &calls, settings.stale_after, Stamp::now())
         });
     let again = match &presence {
-        RouterPresence::Hidden { visible_to } => {
-            format!("ask {visible_to} to run `mailbag run --once`")
-        }
         presence if presence.is_continuous() => "none needed: the router retries".to_owned(),
         _ => "mailbag run --once".to_owned(),
     };
-    let (router, router_visible_to) = match presence {
-        RouterPresence::Absent => (None, None),
-        RouterPresence::Running(holder) => (Some(holder), None),
-        RouterPresence::Hidden { visible_to } => (None, Some(visible_to)),
+    let router = match presence {
+        RouterPresence::Absent => None,
+        RouterPresence::Running(holder) => Some(holder),
     };
     let undelivered = state
         .as_ref()
@@ -334,7 +315,6 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         has_damaged_log,
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
-        router_visible_to,
         stalled,
         picked_up: noted(room.picked_up(usize::MAX), &mut problems),
         waiting,

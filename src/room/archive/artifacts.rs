@@ -184,7 +184,6 @@ impl ArchiveWriter {
                 let draft = layout::draft(&compressed);
                 dir.remove(&draft)?;
                 let draft = DraftFile::new(dir, &draft)?;
-                draft.take_after(meta)?;
                 let path = draft.path();
                 let (draft, weight) = pack::pack_stream(file, draft, &path, progress)?;
                 self.make_durable(&draft)?;

@@ -135,11 +135,6 @@ fn each_of(
             }))?;
             continue;
         }
-        let owners = if kind == ArchiveKind::Rejected {
-            Some(owners(room, &agent)?)
-        } else {
-            None
-        };
         let directory: Arc<Path> = path.clone().into();
         for entry in dir.list()? {
             let name = entry?.name;
@@ -154,17 +149,6 @@ fn each_of(
                 continue;
             }
             take(match meta.kind {
-                // If the rejected file is a hard link to another user's file, it is not packed.
-                FileType::RegularFile
-                    if owners
-                        .as_ref()
-                        .is_some_and(|owners| !owners.contains(&meta.uid)) =>
-                {
-                    Err(SkippedFile {
-                        path: layout::below(&path, &name),
-                        reason: "it belongs to another user".into(),
-                    })
-                }
                 FileType::RegularFile => Ok(PackSource {
                     directory: directory.clone(),
                     name,
@@ -178,12 +162,4 @@ fn each_of(
         }
     }
     Ok(())
-}
-
-/// The users who may own an agent's rejected files: the owners of the room and of the agent's directory, and the
-/// current user.
-fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
-    let agent = room.stat(layout::outbox(agent))?.map(|outbox| outbox.uid);
-    let own = [room.meta()?.uid, rustix::process::geteuid().as_raw()];
-    Ok(own.into_iter().chain(agent).collect())
 }

@@ -20,7 +20,7 @@ pub fn go_on(
         Err(e) => return look_at_unopenable(e),
     };
     let meta = file_meta(&file).doing_in("look at", claims.path(), claim)?;
-    if let Some(problem) = unfit(&meta, terms) {
+    if let Some(problem) = unfit(&meta) {
         return Ok(ready(Err(problem), meta));
     }
     if disk::lease(&file) == ReadLeaseResult::Writer {

@@ -54,10 +54,6 @@ pub enum FileCompleteness {
 pub struct PickupConditions {
     /// The largest size in bytes.
     pub most: u64,
-    /// The owner of the outbox, if known.
-    pub outbox_uid: Option<u32>,
     /// True for a picked-up file. Its sender has had time to remove other hard links.
     pub claimed: bool,
-    /// The required owner, if the registry gives one.
-    pub owner: Option<u32>,
 }

@@ -24,7 +24,7 @@ pub fn look(
         Err(e) => return look_at_unopenable(dir, name, e, patience),
     };
     let meta = file_meta(&file).doing_in("look at", dir.path(), name)?;
-    if let Some(problem) = unfit(&meta, terms) {
+    if let Some(problem) = unfit(&meta) {
         return Ok(ready(Err(problem), meta));
     }
     if meta.links > 1 {
@@ -34,16 +34,6 @@ pub fn look(
             return Ok(FileReadiness::Later(
                 "it has a second name (a hard link)",
                 Some(wait),
-            ));
-        }
-        if terms.outbox_uid.is_some_and(|uid| uid != meta.uid) {
-            let problem = Problem::new(
-                "hard_link",
-                "the file has a second name (a hard link), and its owner is not the owner of the outbox",
-            );
-            return Ok(ready(
-                Err(problem.fix("write a new file, or remove the second name")),
-                meta,
             ));
         }
     }
@@ -181,7 +171,7 @@ fn reject(code: &str, what: &str, fix: &str) -> Result<FileReadiness> {
     })))
 }
 
-pub(super) fn unfit(meta: &Meta, terms: &PickupConditions) -> Option<Problem> {
+pub(super) fn unfit(meta: &Meta) -> Option<Problem> {
     if meta.kind != FileType::RegularFile {
         let what = match meta.kind {
             FileType::Directory => "it is a directory",
@@ -190,15 +180,7 @@ pub(super) fn unfit(meta: &Meta, terms: &PickupConditions) -> Option<Problem> {
         };
         return Some(Problem::new("not_a_file", what).fix("write a regular file"));
     }
-    let owner = terms.owner.filter(|&uid| uid != meta.uid)?;
-    let what = format!(
-        "the file belongs to user {}, but this agent's files must belong to user {owner}",
-        meta.uid
-    );
-    Some(
-        Problem::new("wrong_owner", what)
-            .fix("write it as that user, or change `uid` in registry.json"),
-    )
+    None
 }
 
 pub(super) fn too_large(size: u64, most: u64) -> Problem {

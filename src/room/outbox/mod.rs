@@ -144,17 +144,12 @@ impl Outboxes {
             return Some((agent, Ok(SenderTurn::Begun(claim.clone()))));
         }
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
-            let meta = dir.meta()?;
             outbox.names.fill(&dir, &mut self.places)?;
             if outbox.names.is_empty() && outbox.names.is_scanning() {
                 return Ok(SenderTurn::Scanning);
             }
             let names = outbox.names.take(limits::TURN, &mut self.places);
-            Ok(SenderTurn::Files(OutboxFiles {
-                dir,
-                names,
-                uid: meta.uid,
-            }))
+            Ok(SenderTurn::Files(OutboxFiles { dir, names }))
         });
         match &turn {
             Ok(_) if outbox.names.is_done() => {}
@@ -236,6 +231,4 @@ pub struct OutboxFiles {
     pub dir: Dir,
     /// Names in it that can be messages.
     pub names: Vec<OsString>,
-    /// The owner of the outbox.
-    pub uid: u32,
 }

@@ -54,8 +54,6 @@ pub struct Agent {
     pub topics: Vec<String>,
     /// Its status.
     pub status: AgentStatus,
-    /// The system user that must own its files.
-    pub uid: Option<u32>,
     /// The agent or person that is notified when it is stuck.
     pub supervisor: Option<String>,
     /// The session that mailbag registered it for, as `<client>:<id>`. A person or a program registered all others.
@@ -354,7 +352,6 @@ impl Agent {
             capabilities: Vec::new(),
             topics: Vec::new(),
             status: AgentStatus::Unknown,
-            uid: None,
             supervisor: None,
             session: None,
             rest: Map::new(),
@@ -419,7 +416,6 @@ impl Agent {
                 "status",
                 (self.status != AgentStatus::Unknown).then(|| json!(self.status.as_str())),
             ),
-            ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
             (
                 "session",

@@ -151,7 +151,6 @@ impl RegistryReader {
                         .fitting(value.as_str().and_then(AgentStatus::parse))
                         .unwrap_or_default()
                 }
-                "uid" => agent.uid = self.uid(n, &value),
                 "supervisor" => agent.supervisor = Some(self.name(value)),
                 "session" => {
                     agent.session = Some(self.text(value, |text| {
@@ -271,21 +270,6 @@ impl RegistryReader {
     fn fitting<T>(&mut self, read: Option<T>) -> Option<T> {
         self.fits &= read.is_some();
         read
-    }
-
-    /// JSON Schema accepts 1000.0 as an integer, so the schema does not decide this.
-    fn uid(&mut self, n: usize, value: &Value) -> Option<u32> {
-        let uid = value.as_u64().and_then(|n| u32::try_from(n).ok());
-        if uid.is_none() {
-            let what = "uid is not a user number";
-            let fix = "write a whole number from 0 to 4294967295, such as 1000";
-            self.problems.push(
-                Problem::new("wrong_type", what)
-                    .at(format!("/agents/{n}/uid"))
-                    .fix(fix),
-            );
-        }
-        uid
     }
 
     /// Builds the indexes, and finds names that two entries use.

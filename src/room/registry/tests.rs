@@ -65,16 +65,6 @@ fn a_bad_registry_says_where() {
             "/agents/0/status",
         ),
         (
-            r#"{"agents": [{"id": "a", "uid": -1}]}"#,
-            "wrong_type",
-            "/agents/0/uid",
-        ),
-        (
-            r#"{"agents": [{"id": "a", "uid": 1000.0}]}"#,
-            "wrong_type",
-            "/agents/0/uid",
-        ),
-        (
             r#"{"agents": [{"id": "a", "topics": ["a b"]}]}"#,
             "bad_name",
             "/agents/0/topics/0",
@@ -209,11 +199,11 @@ fn no_alias_has_the_name_of_a_role_of_others() {
 fn all_problems_of_a_registry_are_reported() {
     let good = json!({"version": 1, "note": "kept", "agents": [
         {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],
-         "topics": ["t"], "status": "busy", "uid": 1000, "supervisor": "human", "mine": null}],
+         "topics": ["t"], "status": "busy", "supervisor": "human", "mine": null}],
         "aliases": {"web-owner": "cap:web", "leads": ["planner", "human"]}});
     assert!(Registry::parse(good.to_string().as_bytes()).is_ok());
     let bad = r#"{"version": 2, "agents": [{"role": "a b"},
-        {"id": "..", "name": "Sintra2", "status": "asleep", "uid": -1}], "aliases": {"a b": "x", "c": []}}"#;
+        {"id": "..", "name": "Sintra2", "status": "asleep"}], "aliases": {"a b": "x", "c": []}}"#;
     let found: BTreeSet<String> = problems(bad)
         .iter()
         .map(|p| format!("{} {}", p.code, p.place))
@@ -225,7 +215,6 @@ fn all_problems_of_a_registry_are_reported() {
         "bad_name /agents/1/id",
         "bad_name /agents/1/name",
         "bad_status /agents/1/status",
-        "wrong_type /agents/1/uid",
         "bad_name /aliases/a b",
         "wrong_type /aliases/c",
     ];

@@ -23,7 +23,7 @@ pub fn alongside(room: &Room) -> Result<Option<BackgroundRouter>> {
     }
     let lock = match room.lock(RouterMode::Alongside, limits::PASS_WAIT)? {
         LockAttempt::Ours(lock) => lock,
-        LockAttempt::Theirs(_) | LockAttempt::Closed(_) => return Ok(None),
+        LockAttempt::Theirs(_) => return Ok(None),
     };
     let notice = watch(room, &RouterOptions::default());
     let (router, there) = (notice.caller(), room.clone());

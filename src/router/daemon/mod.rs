@@ -60,7 +60,6 @@ pub fn run(room: &Room, options: &RouterOptions, ready: fn(&ReadyReport)) -> Res
         room.lock_to_run()
     }? {
         LockAttempt::Ours(lock) => lock,
-        LockAttempt::Closed(e) => return Err(e),
         LockAttempt::Theirs(holder) if options.once => return Ok(PassResult::RouterRuns(holder)),
         LockAttempt::Theirs(holder) => {
             room.check_progress()?;

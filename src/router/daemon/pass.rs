@@ -20,8 +20,6 @@ pub enum PassResult {
     Routed(RouterTotals),
     /// Another router runs and does the work.
     RouterRuns(RouterHolder),
-    /// This user has only the files of an agent. The room's owner routes.
-    OwnerRoutes,
 }
 
 /// Makes one pass over the room if no router runs. Fails if mail waits for a router that makes no progress.
@@ -31,7 +29,6 @@ pub fn pass(room: &Room) -> Result<PassResult> {
         LockAttempt::Theirs(holder) => room
             .check_progress()
             .map(|()| PassResult::RouterRuns(holder)),
-        LockAttempt::Closed(_) => Ok(PassResult::OwnerRoutes),
     }
 }
 

@@ -253,15 +253,10 @@ fn link_directories(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 fn make_directories(router: &mut Router, agents: &[&str]) -> Result<()> {
     let mut barrier = Barrier::new(router.config.dir().clone());
     for &agent in agents {
-        let uid = router
-            .config
-            .registry()
-            .agent(agent)
-            .and_then(|agent| agent.uid);
         for directory in [layout::outbox(agent), layout::inbox(agent)] {
             let place = directory.display().to_string();
-            match router.config.room().make_box(&directory, uid, &mut barrier) {
-                Ok(()) => router.pending.clear(&place),
+            match router.config.dir().make_with(&directory, &mut barrier) {
+                Ok(_) => router.pending.clear(&place),
                 Err(e) => router.pending.failed(&place, e.to_string()),
             }
         }

@@ -112,11 +112,6 @@ impl RoomConfig {
         match registry {
             Ok(registry) => {
                 changed |= registry.to_json() != self.registry.to_json();
-                if let Err(e) = self.room.give_to_owners(&registry) {
-                    tracing::warn!(
-                        "{e}; agents with a user of their own cannot reach their directories"
-                    );
-                }
                 self.set_registry(registry);
                 self.is_valid(layout::REGISTRY, pending);
             }

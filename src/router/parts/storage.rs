@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::{Barrier, Dir, FileOwner};
+use crate::disk::{Barrier, Dir};
 use crate::log::state::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 use crate::room::inbox;
 use crate::room::spool::{OriginalDirectories, Spool};
@@ -40,14 +40,9 @@ impl RouterStorage {
         self.spool.claimed()
     }
 
-    /// Writes a staged file for a reader. Durable at the next barrier.
-    pub(crate) fn stage(
-        &mut self,
-        name: &str,
-        bytes: &[u8],
-        reader: Option<FileOwner>,
-    ) -> Result<()> {
-        self.spool.stage(name, bytes, reader, &mut self.barrier)
+    /// Writes a staged file. Durable at the next barrier.
+    pub(crate) fn stage(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.spool.stage(name, bytes, &mut self.barrier)
     }
 
     /// Removes staged files without a written record.

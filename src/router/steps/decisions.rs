@@ -349,7 +349,7 @@ impl<'a> BatchApprovals<'a> {
         let (key, new) = match self.approvals.pin(Some(&place)) {
             Some(pin) => (pin.key.clone(), None),
             None => {
-                let own = DecisionKey::of_person(self.config.room()).ok().flatten();
+                let own = DecisionKey::own().ok().flatten();
                 let own = own.ok_or_else(|| {
                     Error::busy(
                         "this router cannot read the decision key of the person, so it cannot pin it",

@@ -29,7 +29,6 @@ const _: () = assert!(
 /// The texts of files that a message to another room attaches. A message that cannot cross is rejected.
 pub(super) fn enclose(
     config: &RoomConfig,
-    agent: &str,
     message: &Message,
     to: &[RecipientGroup],
 ) -> Result<Result<Vec<EnclosedFile>, Vec<Problem>>> {
@@ -53,7 +52,7 @@ pub(super) fn enclose(
             continue;
         };
         let digest = attachment.get("sha256").and_then(Value::as_str);
-        let content = match read_text(config, agent, path, room)? {
+        let content = match read_text(config, path, room)? {
             Ok(content) if digest.is_some_and(|digest| !is_hash_of(digest, content.as_bytes())) => {
                 Err("it has changed since it was attached".to_owned())
             }
@@ -95,12 +94,7 @@ pub(super) fn enclose(
 }
 
 /// The present text of a file in the room's context, or the reason why it cannot be sent.
-fn read_text(
-    config: &RoomConfig,
-    agent: &str,
-    path: &str,
-    most: u64,
-) -> Result<Result<String, String>> {
+fn read_text(config: &RoomConfig, path: &str, most: u64) -> Result<Result<String, String>> {
     let (bytes, meta) = match read_file(config, Path::new(path), most) {
         Ok(read) => read,
         Err(e) if is_passing(&e) => return Err(e),
@@ -108,11 +102,6 @@ fn read_text(
     };
     if meta.kind != FileType::RegularFile {
         return Ok(Err("it is not a regular file".into()));
-    }
-    // The router may be able to read files that the sender cannot read.
-    let owner = config.registry().agent(agent).and_then(|agent| agent.uid);
-    if owner.is_some_and(|uid| uid != meta.uid && meta.mode & 0o004 == 0) {
-        return Ok(Err("its owner has not made it readable for all".into()));
     }
     if bytes.len() as u64 > most {
         return Ok(Err(format!(

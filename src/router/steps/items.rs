@@ -336,9 +336,7 @@ impl PickupStep<'_> {
     fn terms_of_items(&self) -> PickupConditions {
         PickupConditions {
             most: limits::PACK_FILE_BYTES,
-            outbox_uid: None,
             claimed: true,
-            owner: None,
         }
     }
 }

@@ -177,25 +177,18 @@ impl PickupStep<'_> {
 
     fn take_files(&mut self, agent: &Arc<str>, files: OutboxFiles, filling: &mut FillingBatch) {
         let outbox = layout::outbox(agent);
-        let Some(known) = self
-            .config
-            .registry()
-            .agent(agent)
-            .filter(|known| !known.is_retired())
-        else {
+        if !self.config.registry().has_active(agent) {
             self.pending.clear(outbox.display());
             if !files.names.is_empty() {
                 self.notices
                     .report_unread_outbox(self.state, self.config, self.pending, agent);
             }
             return;
-        };
+        }
         let most = self.config.settings().message_bytes;
         let terms = PickupConditions {
             most,
-            outbox_uid: Some(files.uid),
             claimed: false,
-            owner: known.uid,
         };
         let (slice, mut copies) = (filling.batch.slice(self.intake.outboxes().in_line()), 0);
         for (n, name) in files.names.iter().enumerate() {
@@ -362,12 +355,7 @@ impl PickupStep<'_> {
         let Some(after) = self.state.resume_after(claim) else {
             return self.end_file(agent);
         };
-        match outbox::go_on(
-            self.storage.claims(),
-            claim,
-            &self.terms_of_claim(agent),
-            after,
-        ) {
+        match outbox::go_on(self.storage.claims(), claim, &self.terms_of_claim(), after) {
             Ok(FileReadiness::Ready(ready)) => {
                 let pieces = match ready.content {
                     // The earlier lines are routed, so a problem of the file is a problem of its next line.
@@ -421,7 +409,7 @@ impl PickupStep<'_> {
             self.intake.outboxes().line_up(&agent);
             return true;
         }
-        let terms = self.terms_of_claim(&agent);
+        let terms = self.terms_of_claim();
         match self
             .intake
             .look(self.storage.claims(), OsStr::new(&claim), &terms)
@@ -472,24 +460,10 @@ impl PickupStep<'_> {
 
     /// The terms for reading a claim. The file may have replaced another file just before the pickup, so earlier
     /// observations are ignored.
-    fn terms_of_claim(&self, agent: &str) -> PickupConditions {
-        let owner = self
-            .config
-            .registry()
-            .agent(agent)
-            .and_then(|agent| agent.uid);
-        let outbox_uid = self
-            .config
-            .dir()
-            .stat(layout::outbox(agent))
-            .ok()
-            .flatten()
-            .map(|outbox| outbox.uid);
+    fn terms_of_claim(&self) -> PickupConditions {
         PickupConditions {
             most: self.config.settings().message_bytes,
-            outbox_uid,
             claimed: true,
-            owner,
         }
     }
 

@@ -374,7 +374,7 @@ impl<'a> MessageJudge<'a> {
             Ok(to) => to,
             Err(problems) => return Ok(reject(&message, problems)),
         };
-        let enclosed = match enclose(self.config, agent, &message, &to)? {
+        let enclosed = match enclose(self.config, &message, &to)? {
             Ok(enclosed) => enclosed,
             Err(problems) => return Ok(reject(&message, problems)),
         };

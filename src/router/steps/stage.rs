@@ -14,7 +14,6 @@ use crate::message::record::{
     MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
 };
 use crate::message::{Message, Priority, id};
-use crate::room::owners::CopyOwners;
 use crate::room::resolve::RecipientRule;
 use crate::room::settings::AcceptedAddress;
 use crate::router::parts::{
@@ -96,7 +95,7 @@ impl StageStep<'_> {
         let room = (self.state.seq == 0).then_some(Event::Room { room: None });
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
-        let (mut left, mut readers) = (UnstagedMessages::default(), CopyOwners::default());
+        let mut left = UnstagedMessages::default();
         let mut facts = Ok(());
         for mut letter in letters {
             if left.has(&letter)
@@ -124,7 +123,7 @@ impl StageStep<'_> {
                 });
             let whole = StagingUnit::of(&letter);
             let staged = find_first(&mut letter, &entries)
-                .and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
+                .and_then(|()| self.stage_one(letter, seq + 1, at.next()));
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
@@ -167,7 +166,6 @@ impl StageStep<'_> {
         letter: BatchMessage<MessageRuling>,
         seq: u64,
         at: Stamp,
-        readers: &mut CopyOwners,
     ) -> Result<StagedRecord> {
         let (mut letter, ruling) = letter.split();
         let mut entry = StagedRecord::new(self.state, Event::Receipts { origin: None }, seq, at);
@@ -223,7 +221,7 @@ impl StageStep<'_> {
                 entry.record.event = Event::Accepted(Box::new(accepted));
                 let copies = MessageCopies::new(&entry.record, &message);
                 entry.message = Some(message);
-                self.stage_copies(&mut entry, &copies, readers)
+                self.stage_copies(&mut entry, &copies)
             }
             MessageRuling::Notice {
                 about,
@@ -248,10 +246,10 @@ impl StageStep<'_> {
                     message: text,
                 }));
                 let copies = MessageCopies::new(&entry.record, &message);
-                self.stage_copies(&mut entry, &copies, readers)
+                self.stage_copies(&mut entry, &copies)
             }
             MessageRuling::Reject(rejection) => {
-                self.stage_rejection(&mut entry, &mut letter, rejection, readers)
+                self.stage_rejection(&mut entry, &mut letter, rejection)
             }
         };
         if let Err(e) = written {
@@ -302,7 +300,6 @@ impl StageStep<'_> {
         entry: &mut StagedRecord,
         letter: &mut BatchMessage<()>,
         rejection: MessageRejection,
-        readers: &mut CopyOwners,
     ) -> Result<()> {
         let origin = take_origin(letter)?;
         if let Some(arrived) = &origin.arrived {
@@ -335,7 +332,7 @@ impl StageStep<'_> {
         let explanation =
             compose::explanation(agent, original, source, seq, entry.at, &rejection.problems);
         let staged = layout::staged_explanation(seq, number);
-        self.storage.stage(&staged, &explanation, None)?;
+        self.storage.stage(&staged, &explanation)?;
         entry.staged.push(staged);
         let to = if self.config.registry().has_active(agent) && !rejection.ack {
             group(RecipientRule::Router, vec![agent.clone()])
@@ -344,7 +341,7 @@ impl StageStep<'_> {
         };
         entry.record.event = rejected(origin, &bounce, to, rejection.problems);
         let copies = MessageCopies::new(&entry.record, &bounce);
-        self.stage_copies(entry, &copies, readers)
+        self.stage_copies(entry, &copies)
     }
 
     /// The rejection of a message of another room. Its sender is notified there. A bounce has no bounce.
@@ -371,12 +368,7 @@ impl StageStep<'_> {
         rejected(origin, &bounce, to, rejection.problems)
     }
 
-    fn stage_copies(
-        &mut self,
-        entry: &mut StagedRecord,
-        copies: &MessageCopies,
-        readers: &mut CopyOwners,
-    ) -> Result<()> {
+    fn stage_copies(&mut self, entry: &mut StagedRecord, copies: &MessageCopies) -> Result<()> {
         let claim = entry
             .record
             .claim()
@@ -384,13 +376,7 @@ impl StageStep<'_> {
             .map_or(0, |claim| claim.number);
         for (agent, via) in entry.record.copies() {
             let staged = layout::staged(entry.record.seq, claim, agent);
-            let reader = self
-                .config
-                .registry()
-                .agent(agent)
-                .and_then(|agent| readers.of(self.config.room(), agent));
-            self.storage
-                .stage(&staged, &copies.copy(agent, via), reader)?;
+            self.storage.stage(&staged, &copies.copy(agent, via))?;
             entry.staged.push(staged);
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::base::text::count_of;
 use crate::message::subject::ClaimSubject;
 use crate::query::claims::{ClaimList, list};
 use crate::query::links::{KnownRemoteAgent, LinkStatus, links, remote};
-use crate::query::status::{RoomStatus, status};
+use crate::query::status::{NO_ROUTER, RoomStatus, status};
 use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
@@ -42,7 +42,7 @@ fn state(status: &RoomStatus) -> Markup {
             dt { "Router" } dd {
                 @match &status.router {
                     Some(holder) => { "process " (holder.pid) }
-                    None => (text(&status.describe_missing_router())),
+                    None => (text(NO_ROUTER)),
                 }
             }
             dt { "Messages" } dd {

@@ -6,7 +6,6 @@
 //! there. No block is sent if the router's text is not complete: a block may contain the rest.
 
 use crate::base::hash::{Hasher, hash, hex};
-use crate::disk::Meta;
 use crate::log::state::RoomState;
 use crate::message::object;
 use crate::message::status::CopyStatus;
@@ -64,8 +63,6 @@ pub(super) struct MailFile<'a> {
     pub(super) path: &'a str,
     /// The owner of the listed unread mail. `None` for the mail of all.
     pub(super) agent: Option<&'a str>,
-    /// Its owner and its permissions.
-    pub(super) meta: Meta,
 }
 
 /// The router's own text of a file.
@@ -152,7 +149,7 @@ pub(super) fn read_edits(
             Some(message) => edits.messages.push(message),
             None => {
                 edits.has_other = true;
-                let sender = block.sender().and_then(|name| writer(file, name, registry));
+                let sender = block.sender().and_then(|name| writer(name, registry));
                 edits.unsent.extend(sender.map(|agent| agent.id.clone()));
             }
         }
@@ -315,14 +312,10 @@ fn number(line: &str) -> Option<u64> {
 }
 
 /// The agent that may write this file under its own name.
-fn writer<'a>(file: &MailFile<'_>, name: &str, registry: &'a Registry) -> Option<&'a Agent> {
-    let agent = registry
+fn writer<'a>(name: &str, registry: &'a Registry) -> Option<&'a Agent> {
+    registry
         .find(name)
-        .filter(|agent| !agent.is_retired() && *agent.id != *crate::message::id::HUMAN)?;
-    agent
-        .uid
-        .is_none_or(|uid| uid == file.meta.uid)
-        .then_some(agent)
+        .filter(|agent| !agent.is_retired() && *agent.id != *crate::message::id::HUMAN)
 }
 
 fn read_block(
@@ -344,7 +337,7 @@ fn read_block(
             return None;
         }
     }
-    let agent = writer(file, block.sender()?, registry)?;
+    let agent = writer(block.sender()?, registry)?;
     let kind = fields.get("type").copied().unwrap_or("msg");
     let (_, kind) = TYPES.iter().find(|(word, _)| *word == kind)?;
     let is_new = fields.get("status").is_none_or(|status| *status == "sent");
@@ -397,7 +390,7 @@ fn read_status(
     }
     let agent = file
         .agent
-        .and_then(|agent| writer(file, agent, registry))
+        .and_then(|agent| writer(agent, registry))
         .ok_or(())?;
     let id = name_of(file, &[&seq.to_string(), status.as_str()]);
     Ok(Some(WrittenMessage {

@@ -3,7 +3,7 @@
 use super::edits::{self, WrittenMessage};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, DraftFile, Meta, layout};
+use crate::disk::{Dir, DraftFile, layout};
 use crate::router::projections::ProjectionView;
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
@@ -54,11 +54,7 @@ pub(super) fn parts(room: &Dir, name: &OsStr, makes: bool) -> Result<(Dir, OsStr
 }
 
 /// Puts a message that an agent wrote into a file into its outbox, durable. An existing message file stays.
-pub(super) fn drop_message(
-    view: &ProjectionView<'_>,
-    message: &WrittenMessage,
-    written: Meta,
-) -> Result<()> {
+pub(super) fn drop_message(view: &ProjectionView<'_>, message: &WrittenMessage) -> Result<()> {
     let outbox = view.config.dir().make(layout::outbox(&message.sender))?;
     let name = layout::message_file(message.fields["id"].as_str().unwrap_or_default());
     let hidden = layout::unsent(&name);
@@ -68,7 +64,6 @@ pub(super) fn drop_message(
         &hidden,
         &serde_json::to_vec(&message.fields).unwrap_or_default(),
     )?;
-    draft.take_after(&written)?;
     match draft.put_synced(&name) {
         Ok(None) => Ok(()),
         Ok(Some(e)) => Err(e),

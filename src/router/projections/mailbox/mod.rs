@@ -329,7 +329,6 @@ impl MailFiles {
         let mail_file = MailFile {
             path: &shown,
             agent: *agent,
-            meta,
         };
         let edits = match str::from_utf8(&bytes) {
             Ok(text) => edits::read_edits(&mail_file, text, view.config.registry(), view.state),
@@ -343,7 +342,7 @@ impl MailFiles {
         for message in &edits.messages {
             let id = message.fields["id"].as_str().unwrap_or_default();
             if !taken.contains(id) {
-                drop_message(view, message, meta)?;
+                drop_message(view, message)?;
                 taken.insert(id.to_owned());
             }
         }
