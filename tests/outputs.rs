@@ -127,7 +127,7 @@ fn steady(value: Value, key: &str, world: &World) -> Value {
 }
 
 /// Numbers that differ from run to run.
-const VARYING: &[&str] = &["bytes", "ms", "packed_bytes", "pid", "uid"];
+const VARYING: &[&str] = &["bytes", "ms", "packed_bytes", "pid"];
 
 /// The page shows only the beginning of a text of more characters than this.
 const LONG: usize = 240;

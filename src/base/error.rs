@@ -275,7 +275,7 @@ impl Error {
         }
     }
 
-    /// The user has not agreed to use the object: the object and its owner, and the next step.
+    /// This user may not use the object: the object and the reason, and the next step.
     pub fn untrusted(what: impl Into<String>, fix: impl Into<String>) -> Error {
         Error::Untrusted {
             what: what.into(),

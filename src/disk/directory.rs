@@ -131,7 +131,7 @@ impl Dir {
         if let Ok(dir) = self.sub(below) {
             return Ok(dir);
         }
-        // In one step, because another user's directory on the way may only be passed, and not be opened.
+        // In one step: a sandbox may let a directory on the way be passed, and not be opened.
         let (mut at, there) = below
             .ancestors()
             .skip(1)

@@ -24,6 +24,7 @@ mod lock;
 mod nearby_room;
 mod open;
 pub mod outbox;
+mod owner;
 mod place;
 mod progress;
 pub mod registry;

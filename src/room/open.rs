@@ -9,9 +9,9 @@ use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::consent;
 use crate::room::created::find_gone;
+use crate::room::owner::check_owner_at;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
-use crate::room::trusted::check_owner_at;
 use rustix::fs::FileType;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -373,13 +373,13 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
     }
 }
 
-/// Makes a process of root run as the owner of its room, or of the directory in which the room would be made. The commands that
-/// it starts then run as this user, too.
+/// Makes a process of root run as the owner of its room. Without a room, the owner of the nearest directory above a new one
+/// counts. The commands that it starts also run as this user. If the process may not do that, the room is rejected later.
 pub fn take_owner(asked: Option<&Path>, from: &Path) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let found = find_room(asked, from).map(|found| from.join(found.path));
+    let found = find_room(asked, from).map(|found| layout::below(from, found.path.as_os_str()));
     let place = found.unwrap_or_else(|_| default_place(from));
     match place.ancestors().find_map(|above| owner_of(above).ok()) {
         Some((uid, gid)) if uid != 0 => machine::run_as(uid, gid),

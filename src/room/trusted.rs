@@ -2,10 +2,10 @@
 
 use super::Room;
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::disk::{Dir, machine, owner_of};
+use crate::disk::Dir;
 use crate::room::consent::{self, ConsentList, RoomIdentity};
+use crate::room::owner::check_owner;
 use crate::room::settings::Settings;
-use std::path::Path;
 
 impl Room {
     /// The owner of the opened directory. The directory at its path may be another one by now.
@@ -81,29 +81,4 @@ impl Room {
     pub(super) fn check_own(&self) -> Result<()> {
         check_owner(self.dir.path(), self.owner()?)
     }
-}
-
-/// Fails if the room at this path belongs to another user, who may not let this user open it.
-pub(super) fn check_owner_at(path: &Path) -> Result<()> {
-    match owner_of(path) {
-        Ok((owner, _)) => check_owner(path, owner),
-        // The next step reports it.
-        Err(_) => Ok(()),
-    }
-}
-
-fn check_owner(path: &Path, owner: u32) -> Result<()> {
-    let user = rustix::process::geteuid().as_raw();
-    if owner == user {
-        return Ok(());
-    }
-    Err(Error::untrusted(
-        format!(
-            "the room {} belongs to {}, and this process runs as {}",
-            path.display(),
-            machine::user(owner),
-            machine::user(user)
-        ),
-        "run the command as the room's owner, or create a room of your own with `mailbag init`",
-    ))
 }

@@ -1,4 +1,4 @@
-//! The charter in rooms as they are: read-only, of another user, moved, archived, without a name, and made by a stranger.
+//! The charter in rooms as they are: read-only, moved, archived, without a name, and made by a stranger.
 
 use super::TEXT;
 use crate::files;

@@ -81,7 +81,7 @@ fn registries() -> Vec<Seed> {
             .filter(|(name, _)| name == "registry.json"),
     );
     let more = [
-        r#"{"version":1,"note":"kept","agents":[{"id":"a","name":"Sintra","instance":1,"uid":1000,"supervisor":"human"}]}"#,
+        r#"{"version":1,"note":"kept","agents":[{"id":"a","name":"Sintra","instance":1,"supervisor":"human"}]}"#,
         r#"{"agents":[{"id":"a","status":"bussy"},{"id":"A"},{"id":"all"},7],"aliases":{"x":[],"a":"b"}}"#,
         "{\"agents\": [\n{\"id\": \"a\"",
     ];

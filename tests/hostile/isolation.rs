@@ -123,8 +123,9 @@ fn doctor_reports_a_room_that_is_not_private_and_closes_it() {
     let permissions = fs::Permissions::from_mode;
     for mode in [0o750, 0o705, 0o701] {
         fs::set_permissions(&room, permissions(mode)).expect("its own directory");
-        let report = world.fails(1, "doctor");
-        assert_contains!(report, "is not private", "chmod -R go= ");
+        let ran = world.run("doctor");
+        assert_eq!(ran.code, 1);
+        assert_contains!(ran.out, "is not private", "chmod -R go= ");
         assert_contains!(world.ok("doctor --fix"), "is not private"; "{mode:o}");
         assert_eq!(
             fs::metadata(&room).expect("it stands").mode() & 0o7777,

@@ -513,7 +513,7 @@ fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
     for (umask, mode) in [
         ("077", 0o700),
         ("022", 0o755),
-        ("002", 0o775),
+        ("002", 0o755),
         ("000", 0o755),
     ] {
         let mut shell = Command::new("sh");

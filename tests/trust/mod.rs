@@ -1,4 +1,4 @@
-//! Trust: rooms of other users and links of rooms are used only once the person agreed.
+//! Trust: rooms of other users are not used, and links of rooms only once the person agreed.
 
 mod owners;
 mod record;

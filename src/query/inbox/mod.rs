@@ -221,7 +221,7 @@ pub fn taken_count(room: &Room, agent: &str) -> Result<usize> {
     if names.is_empty() {
         return Ok(0);
     }
-    // A user of an agent may not read the log.
+    // A sandbox may hide the log.
     let state = state::committed(&room.dir);
     Ok(state.map_or(names.len(), |state| {
         count_unread(room, &names, &state, agent)

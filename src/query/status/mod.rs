@@ -386,7 +386,7 @@ fn outboxes(
     all
 }
 
-/// The sentence about outboxes of other users that the calling user cannot read. `None` without such an outbox.
+/// The sentence about outboxes that this process cannot read, for example in a sandbox. `None` without such an outbox.
 fn describe_unreadable(mut outboxes: Vec<String>, blocked: &[BlockedPath]) -> Option<String> {
     outboxes.retain(|outbox| blocked.iter().all(|one| one.path != *outbox));
     if outboxes.is_empty() {

@@ -27,15 +27,14 @@ pub fn look(
     if let Some(problem) = unfit(&meta) {
         return Ok(ready(Err(problem), meta));
     }
-    if meta.links > 1 {
-        if let Some(wait) = patience.wait(dir, name, &meta)
-            && !terms.claimed
-        {
-            return Ok(FileReadiness::Later(
-                "it has a second name (a hard link)",
-                Some(wait),
-            ));
-        }
+    if meta.links > 1
+        && !terms.claimed
+        && let Some(wait) = patience.wait(dir, name, &meta)
+    {
+        return Ok(FileReadiness::Later(
+            "it has a second name (a hard link)",
+            Some(wait),
+        ));
     }
     let lease = disk::lease(&file);
     if lease == ReadLeaseResult::Writer {

@@ -2,7 +2,7 @@
 //! in the log and delivered, or is reported as pending.
 //!
 //! A watcher reports the events of all outboxes in one order, and the file marks a place in that order. So no program has to
-//! list all outboxes. The file is in an outbox, because every agent can write to its own, even in a sandbox or as another user.
+//! list all outboxes. The file is in an outbox, because every agent can write to its own, even in a sandbox.
 
 use crate::disk::{Dir, layout};
 use crate::message::id;
