@@ -93,7 +93,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     let Some(replayed) = &examined.replayed else {
         return Ok(());
     };
-    let held = may_have_router(examined.room);
+    let held = has_router(examined.room);
     if !held && let Err(e) = recover::check_end(&examined.room.dir, replayed) {
         findings.push(Finding::problem(
             "log_damaged",
@@ -132,9 +132,8 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     Ok(())
 }
 
-/// Returns true if a router runs, or if this user cannot see whether one runs. `spool` reports an invalid lock, which no
-/// router can hold.
-fn may_have_router(room: &Room) -> bool {
+/// Returns true if a router runs. `spool` reports an invalid lock, which no router can hold.
+fn has_router(room: &Room) -> bool {
     room.router_presence()
         .is_ok_and(|presence| !presence.is_absent())
 }
@@ -153,7 +152,7 @@ pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Find
         let name = file.to_string_lossy();
         findings.push(unreadable("conversation", examined.room, &name, error));
     }
-    if may_have_router(examined.room) && !incomplete.is_empty() {
+    if has_router(examined.room) && !incomplete.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
         let again = check_channels(dir, state).incomplete;
         incomplete.retain(|channel| again.contains(channel));

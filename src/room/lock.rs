@@ -82,14 +82,13 @@ impl Room {
 
     // If a sandbox allows writes only to the agent's own directories, a router outside the sandbox must run.
     fn lock_from_outside(&self, e: Error) -> Result<LockAttempt> {
-        let no_permission = match self.router_presence()? {
-            RouterPresence::Running(holder) => return Ok(LockAttempt::Theirs(holder)),
-            RouterPresence::Absent => Error::busy(
+        match self.router_presence()? {
+            RouterPresence::Running(holder) => Ok(LockAttempt::Theirs(holder)),
+            RouterPresence::Absent => Err(Error::busy(
                 format!("this process has no permission to route, and no router is running: {e}"),
                 "start `mailbag run` where it can write to the room; messages in outboxes are kept",
-            ),
-        };
-        Err(no_permission)
+            )),
+        }
     }
 
     fn pass_takes_long(&self, file: &File) -> Error {
@@ -236,7 +235,7 @@ impl RouterPresence {
         *self == RouterPresence::Absent
     }
 
-    /// The process that routes, if the user can see one.
+    /// The process that routes, if there is one.
     pub fn holder(&self) -> Option<&RouterHolder> {
         match self {
             RouterPresence::Running(holder) => Some(holder),

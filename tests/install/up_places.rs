@@ -3,10 +3,9 @@
 use super::script;
 use super::up::{CLIENTS, Fresh};
 use crate::files;
-use crate::world::{Words, parse_json, skip};
+use crate::world::{Words, parse_json};
 use serde_json::json;
 use std::fs;
-use std::path::Path;
 
 #[test]
 fn no_room_is_made_inside_another_by_accident() {
@@ -258,30 +257,6 @@ fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-#[test]
-fn another_user_s_room_and_directory_are_left_alone() {
-    if !is_root() {
-        return skip("another user's files need root");
-    }
-    let fresh = Fresh::with(&["claude"]);
-    fresh.ok("init");
-    let own =
-        |path: &Path| std::os::unix::fs::lchown(path, Some(1234), Some(1234)).expect("as root");
-    walkdir::WalkDir::new(fresh.at(""))
-        .into_iter()
-        .flatten()
-        .for_each(|entry| own(entry.path()));
-    let before = fresh.files();
-    let said = fresh.run("up");
-    assert_ne!(said.code, 0);
-    assert_contains!(said.err, "belongs to user 1234", "mailbag trust"; "{said:?}");
-    assert!(fresh.files() == before);
 }
 
 #[test]

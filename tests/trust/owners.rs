@@ -32,7 +32,7 @@ fn a_room_of_another_user_is_rejected_and_hooks_are_silent_in_it() {
             fs::set_permissions(town.room(""), open.clone()).expect("its own directory");
         }
         let before = town.everything();
-        let commands: [&[&str]; 11] = [
+        let commands: [&[&str]; 12] = [
             &["send", "bob", "hello", "--as", "alice"],
             &["inbox", "bob"],
             &["run", "--once"],
@@ -43,6 +43,7 @@ fn a_room_of_another_user_is_rejected_and_hooks_are_silent_in_it() {
             &["archive", "--older-than", "1d"],
             &["status"],
             &["init"],
+            &["up"],
             &["--room", "link", "list"],
         ];
         for command in commands {
