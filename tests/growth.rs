@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 fn open(world: &World) -> Room {
@@ -240,33 +239,15 @@ fn a_run_of_the_index_that_a_killed_router_did_not_name_is_not_used() {
 fn readers_work_in_a_room_that_they_cannot_write_to() {
     let world = talk();
     fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("ours");
-    let is_root = rustix::process::geteuid().is_root();
-    let home = world.path().join("home");
-    files::make_dir(&home);
-    let reader = |words: &[&str]| {
-        let mut command = world.bare(words);
-        // Root may write everywhere, so another user reads.
-        if is_root {
-            let trust = home.join("trust");
-            command
-                .uid(65534)
-                .gid(65534)
-                .env("MAILBAG_TRUST_DIR", trust);
-        }
-        command
-    };
+    let path = runs(&world).remove(0);
+    // Root may write everywhere, so another user owns the room.
+    world.leave_root();
     let set_mode = |mode: &str| {
         let room = world.room("");
         tool("chmod", ["-R".as_ref(), mode.as_ref(), room.as_os_str()]);
     };
-    if is_root {
-        std::os::unix::fs::chown(&home, Some(65534), Some(65534)).expect("root may");
-        set_mode("a+rX");
-        let trusted = reader(&["trust", "--yes"]).output().expect("it runs");
-        assert!(trusted.status.success(), "{trusted:?}");
-    }
-    let shown_to_others = || {
-        set_mode(if is_root { "a+rX" } else { "a-w" });
+    let shown_read_only = || {
+        set_mode("a-w");
         let mut shown = BTreeMap::new();
         for words in [
             ["trace", "q1"],
@@ -275,29 +256,31 @@ fn readers_work_in_a_room_that_they_cannot_write_to() {
             ["thread", "a1"],
             ["list", "--last=3"],
         ] {
-            let mut command = reader(&[&words[..], &["--json"]].concat());
+            let mut command = world.by_owner(&[&words[..], &["--json"]].concat());
             let output = command.output().expect("it runs");
             let err = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{words:?}: {err}");
             shown.insert(words, output.stdout);
         }
-        if !is_root {
-            set_mode("u+w");
-        }
+        set_mode("u+w");
         shown
     };
-    let expected = shown_to_others();
-    let path = runs(&world).remove(0);
+    let expected = shown_read_only();
     let whole = files::read(&path);
     let mut damaged = whole.clone();
     *damaged.last_mut().expect("a byte") ^= 1;
     for (case, bytes) in [("damaged", damaged), ("cut off", whole[..30].to_vec())] {
         files::write(&path, &bytes);
-        assert_eq!(shown_to_others(), expected, "{case}");
+        assert_eq!(shown_read_only(), expected, "{case}");
         assert_eq!(files::read(&path), bytes, "{case}");
     }
     files::remove_dir(world.room("spool/relations"));
-    assert_eq!(shown_to_others(), expected, "missing");
+    assert_eq!(shown_read_only(), expected, "missing");
+    let owner = rustix::process::geteuid().as_raw().to_string();
+    tool(
+        "chown",
+        ["-R".as_ref(), owner.as_ref(), world.path().as_os_str()],
+    );
     grow(&world, "long-1");
     assert!(is_indexed(&world), "{:?}", runs(&world));
 }
