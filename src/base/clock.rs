@@ -2,6 +2,7 @@
 
 use crate::base::{limits, test_variable};
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -14,10 +15,27 @@ const CLOCK: std::ops::RangeInclusive<i64> = 1_000..=253_370_764_800_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Stamp(i64);
 
+thread_local!(static NOW: Cell<Option<Stamp>> = const { Cell::new(None) });
+
+/// Sets the clock of this thread, for a test; it then advances by a microsecond whenever it is read. `None` is the
+/// system's clock.
+pub fn set(now: Option<Stamp>) {
+    NOW.set(now);
+}
+
+/// Returns true if a test has set the clock of this thread.
+pub fn is_set() -> bool {
+    NOW.get().is_some()
+}
+
 impl Stamp {
     /// The current time, limited to [`CLOCK`]: a time outside this range becomes the nearest time in it. If
     /// `MAILBAG_TEST_NOW` (RFC 3339) is set, test builds return its value.
     pub fn now() -> Stamp {
+        if let Some(now) = NOW.get() {
+            NOW.set(Some(Stamp(now.0 + 1)));
+            return now.within();
+        }
         let fixed = test_variable("MAILBAG_TEST_NOW").and_then(|time| Stamp::parse(&time));
         fixed.map_or_else(|| Stamp::of(SystemTime::now()), Stamp::within)
     }

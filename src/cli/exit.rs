@@ -3,6 +3,7 @@
 use crate::base::error::Error;
 use crate::clients::git_hooks::STOPPED;
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use std::process::ExitCode;
 
 /// The exit status of a command.
@@ -35,7 +36,9 @@ impl Exit {
             Error::Timeout { .. } => Exit::Timeout,
             Error::Rejected(_) => Exit::BadData,
             // A missing file is damage of the room, not invalid input.
-            Error::State { path, .. } if layout::is_edited(path) && path.exists() => Exit::BadData,
+            Error::State { path, .. } if layout::is_edited(path) && path.is_there() => {
+                Exit::BadData
+            }
             error if error.is_passing() => Exit::TryAgain,
             _ => Exit::Error,
         }

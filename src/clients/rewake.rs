@@ -11,7 +11,6 @@ use crate::disk::{LockFile, layout};
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, SessionLease, Takeover};
-use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
 /// The time that the background hook of a new session waits for the end of the previous session's hook in the same
@@ -320,11 +319,12 @@ fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<LockFile>> {
     let name = layout::vigil(agent);
     let only = sessions.lock_file(&name)?;
     loop {
-        match only.try_lock() {
-            Ok(()) => return Ok(Some(only)),
-            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(limits::WAKE_QUIET),
-            Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", sessions.path(), name),
+        if only.try_lock().doing_in("lock", sessions.path(), &name)? {
+            return Ok(Some(only));
         }
+        if Instant::now() >= until {
+            return Ok(None);
+        }
+        std::thread::sleep(limits::WAKE_QUIET);
     }
 }

@@ -6,6 +6,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
 use crate::disk::Dir;
+use crate::disk::paths::PathQuestions;
 use crate::room::Room;
 use crate::room::settings::Settings;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ const FROM_CONTEXT: &str = "copy it below the room's context/ and attach that co
 /// The attachment for a file: `{path, sha256}` below the room's context, `{name, content}` otherwise.
 pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let whole = find(file)?;
-    let context = context(room, settings).canonicalize();
+    let context = context(room, settings).real_path();
     match context
         .ok()
         .and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok())

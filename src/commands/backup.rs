@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::disk::failpoint::{self, Failpoint};
+use crate::disk::paths::PathQuestions;
 use crate::disk::{self, Barrier, CopyResult, Dir, layout};
 use crate::room::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, check_expanded, pause};
@@ -89,14 +90,11 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     let own = room
         .dir
         .path()
-        .canonicalize()
+        .real_path()
         .unwrap_or_else(|_| room.dir.path().to_path_buf());
     if std::path::absolute(asked).is_ok_and(|path| {
-        path.ancestors().any(|above| {
-            above
-                .canonicalize()
-                .is_ok_and(|above| above.starts_with(&own))
-        })
+        path.ancestors()
+            .any(|above| above.real_path().is_ok_and(|above| above.starts_with(&own)))
     }) {
         return Err(unsuitable(asked, "it is inside the room"));
     }

@@ -5,6 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use crate::log::lookup;
 use crate::message::address::{Address, quoted};
 use crate::message::schema::{self, ParsedFile};
@@ -176,7 +177,7 @@ fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
 pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     reject_agent("check files by their names; a session passes one by `--file -`")?;
     let path = PathBuf::from(name);
-    if path.exists() {
+    if path.is_there() {
         return Ok(vec![path]);
     }
     let mut found = Vec::new();
@@ -187,7 +188,11 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
                 "use * ? [ab] or **",
             )
         })?;
-        found.extend(paths.filter_map(Result::ok).filter(|path| path.is_file()));
+        found.extend(
+            paths
+                .filter_map(Result::ok)
+                .filter(|path| path.leads_to_file()),
+        );
     }
     if found.is_empty() {
         return Err(Error::not_found(

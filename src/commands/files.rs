@@ -1,6 +1,7 @@
 //! Finds files that a message or a command names.
 
 use crate::base::error::{Error, Result};
+use crate::disk::paths::PathQuestions;
 use crate::room::Room;
 use crate::room::settings::Settings;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ pub fn context(room: &Room, settings: &Settings) -> PathBuf {
 
 /// A file that a person named. Links are followed.
 pub fn find(file: &Path) -> Result<PathBuf> {
-    file.canonicalize().map_err(|e| match e.kind() {
+    file.real_path().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => missing(file),
         _ => Error::Io {
             verb: "find",

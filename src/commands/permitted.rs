@@ -5,13 +5,14 @@
 
 use super::files;
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::disk::File;
 use crate::disk::machine::here;
-use crate::disk::{Dir, file_meta, layout};
+use crate::disk::paths::PathQuestions;
+use crate::disk::{Dir, layout};
 use crate::message::address::quoted;
 use crate::room::Room;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A file that words may name, opened.
@@ -30,14 +31,10 @@ pub struct PermittedFile {
 /// Opens a regular file by an untrusted path, relative to the working directory.
 pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFile> {
     let path = files::find(file)?;
-    let own = room
-        .dir
-        .path()
-        .canonicalize()
-        .doing("find", room.dir.path())?;
+    let own = room.dir.path().real_path().doing("find", room.dir.path())?;
     // A symbolic link in the room does not make another directory its context: only the setting does.
     let context = files::context(room, settings)
-        .canonicalize()
+        .real_path()
         .ok()
         .filter(|path| settings.has_context_outside() || path.starts_with(&own));
     let mut allowed: Vec<PathBuf> = settings.attach_from.iter().map(PathBuf::from).collect();
@@ -45,7 +42,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
     let in_context = context.iter().map(|root| (root.clone(), true));
     let elsewhere = allowed
         .iter()
-        .filter_map(|root| Some((root.canonicalize().ok()?, false)));
+        .filter_map(|root| Some((root.real_path().ok()?, false)));
     let found = in_context.chain(elsewhere).find_map(|(root, is_context)| {
         let below = path.strip_prefix(&root).ok()?.to_path_buf();
         let is_private =
@@ -87,7 +84,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
         root.sub(parent)?
     };
     let opened = dir.look(&name)?;
-    if file_meta(&opened).doing("look at", &path)?.kind != FileType::RegularFile {
+    if opened.meta().doing("look at", &path)?.kind != FileType::RegularFile {
         return Err(unsuitable(file, "is not a regular file"));
     }
     Ok(PermittedFile {
@@ -114,7 +111,7 @@ fn repository() -> Result<Option<PathBuf>> {
         .find(|directory| is_own_project(directory))
         .unwrap_or(&here)
         .to_path_buf();
-    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let home = std::env::home_dir().and_then(|home| home.real_path().ok());
     let holds_home = home.is_some_and(|home| home.starts_with(&project));
     Ok(Some(project).filter(|project| !holds_home && project.parent().is_some()))
 }

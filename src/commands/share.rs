@@ -6,7 +6,8 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_pieces, hash_stream, hex};
 use crate::base::limits;
 use crate::base::written_path::write_path;
-use crate::disk::{self, Dir, file_meta, layout};
+use crate::disk::File;
+use crate::disk::{self, Dir, layout};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::query::identity::AgentIdentity;
@@ -16,7 +17,6 @@ use crate::room::settings::Settings;
 use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::json;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -174,7 +174,7 @@ fn open(file: &Path) -> Result<(String, File)> {
         }
     }
     let source = dir.look(name)?;
-    match file_meta(&source).doing("look at", file)?.kind {
+    match source.meta().doing("look at", file)?.kind {
         FileType::RegularFile => Ok((text.to_owned(), source)),
         _ => Err(unsuitable(
             file,
@@ -199,7 +199,7 @@ fn put(
 ) -> Result<SharedArtifact> {
     let dir = context(room, settings)?.make(category)?;
     let mut draft = disk::DraftFile::new(&dir, &shared_draft(&id::mint()))?;
-    draft.narrow(file_meta(&source).doing("look at", draft.path())?.mode)?;
+    draft.narrow(source.meta().doing("look at", draft.path())?.mode)?;
     let (digest, _) =
         hash_pieces(source, |piece| draft.write_all(piece)).doing("copy into", draft.path())?;
     draft.sync()?;

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
+use crate::disk::paths::PathQuestions;
 use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::actor::require_person;
 use crate::room::consent::{self, ConsentList, LinkConnection, RoomConsent, RoomIdentity};
@@ -88,7 +89,7 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<RoomConsent>> {
     let found = place(asked, from).ok();
     let mut paths = Vec::new();
     for path in [named, found].into_iter().flatten() {
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let real = path.real_path().unwrap_or_else(|_| path.clone());
         for path in [path, real] {
             paths.push(consent::path_text(&room::below(&path))?);
             paths.push(consent::path_text(&path)?);

@@ -1,14 +1,12 @@
 //! A file that only grows, by complete appends: a segment of the log.
 
+use super::directory::synced;
 use super::failpoint::{self, Failpoint};
-use super::{Dir, system};
+use super::fs::{Meta, Open};
+use super::{Dir, File};
 use crate::base::error::{Error, ErrorContext, Result};
-use rustix::fs::OFlags;
-use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// An open append-only file of known length.
@@ -37,25 +35,15 @@ impl AppendFile {
     }
 
     fn open_file(dir: &Dir, name: &str) -> Result<(File, u64)> {
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A FIFO with this name must not block the caller.
-        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing_in(
-            "open",
-            dir.path(),
-            name,
-        )?;
-        let file = File::from(fd);
-        let current = super::file_meta(&file)
-            .doing_in("look at", dir.path(), name)?
-            .size;
+        let file = dir.open_file(name, Open::AppendOrMake(dir.file_mode()), "open")?;
+        let current = file.meta().doing_in("look at", dir.path(), name)?.size;
         Ok((file, current))
     }
 
     fn cut(dir: &Dir, name: &str, file: File, current: u64, length: u64) -> Result<AppendFile> {
         if current > length {
-            rustix::fs::ftruncate(&file, length).doing_in("truncate", dir.path(), name)?;
+            file.set_len(length)
+                .doing_in("truncate", dir.path(), name)?;
         }
         Ok(AppendFile {
             file,
@@ -70,10 +58,7 @@ impl AppendFile {
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all(bytes) {
             // A remaining part would count as damage, so a failure here must stop the router.
-            rustix::fs::ftruncate(&self.file, self.length).map_err(|e| Error::Sync {
-                path: self.path.clone(),
-                source: e.into(),
-            })?;
+            synced(self.file.set_len(self.length), || self.path.clone())?;
             return Err(Error::Io {
                 verb: "append to",
                 path: self.path.clone(),
@@ -87,13 +72,13 @@ impl AppendFile {
     /// Removes these bytes, which were appended last, if they still end the file. Another program can have shortened the
     /// file before the append. A failure leaves them in the file.
     pub fn take_back(&mut self, bytes: &[u8]) {
-        let size = super::file_meta(&self.file).map_or(0, |meta| meta.size);
+        let size = self.file.meta().map_or(0, |meta| meta.size);
         let Some(start) = size.checked_sub(bytes.len() as u64) else {
             return;
         };
         let mut end = vec![0; bytes.len()];
         let is_ours = self.file.read_exact_at(&mut end, start).is_ok() && end == bytes;
-        if is_ours && rustix::fs::ftruncate(&self.file, start).is_ok() {
+        if is_ours && self.file.set_len(start).is_ok() {
             self.length = start;
         }
     }
@@ -103,15 +88,12 @@ impl AppendFile {
         if !failpoint::on(Failpoint::LogSync) {
             return Ok(());
         }
-        system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync {
-            path: self.path.clone(),
-            source,
-        })
+        synced(self.file.sync_data(), || self.path.clone())
     }
 
     /// The current metadata of the file.
-    pub fn meta(&self) -> Result<super::Meta> {
-        super::file_meta(&self.file).doing("look at", &self.path)
+    pub fn meta(&self) -> Result<Meta> {
+        self.file.meta().doing("look at", &self.path)
     }
 
     /// The file's length in bytes.
@@ -143,24 +125,17 @@ pub fn forget(dir: &Dir, name: &str) -> Result<()> {
 }
 
 fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
-    let flags =
-        OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    Ok(
-        rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty())
-            .doing_in("open", dir.path(), name)?
-            .into(),
-    )
+    dir.open_file(name, Open::Change, "open")
 }
 
 /// Drops the cached pages of a file. Unwritten pages cannot be dropped, so they are written first.
 fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
     sync(file, dir, name)?;
-    system::forget(file.as_fd()).doing_in("drop the cache of", dir.path(), name)
+    file.fs
+        .forget()
+        .doing_in("drop the cache of", dir.path(), name)
 }
 
 fn sync(file: &File, dir: &Dir, name: &str) -> Result<()> {
-    system::sync_data(file.as_fd()).map_err(|source| Error::Sync {
-        path: dir.at(name),
-        source,
-    })
+    synced(file.sync_data(), || dir.at(name))
 }

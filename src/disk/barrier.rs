@@ -1,12 +1,12 @@
 //! The barrier: collects the files and directories that were changed since the last barrier, and makes all of them
 //! durable.
 
+use super::directory::synced;
 use super::failpoint::{self, Failpoint};
-use super::{Dir, can_sync_all, system};
+use super::fs::Sync;
+use super::{Dir, File, can_sync_all};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -97,9 +97,8 @@ impl Barrier {
             return Err(failed);
         }
         if self.many {
-            system::sync_all(self.root.as_fd()).map_err(|source| Error::Sync {
-                path: self.root.path().to_path_buf(),
-                source,
+            synced(self.root.fs.sync(Sync::All), || {
+                self.root.path().to_path_buf()
             })?;
             self.many = false;
             self.files.clear();
@@ -115,10 +114,7 @@ impl Barrier {
             std::mem::take(&mut self.dirs),
         );
         for (file, path) in &files {
-            system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
-                path: path.clone(),
-                source,
-            })?;
+            synced(file.sync(), || path.clone())?;
         }
         dirs.iter().try_for_each(Dir::sync)
     }

@@ -1,8 +1,8 @@
 //! Copying a file to another directory.
 
-use super::{Barrier, Dir, ReadLeaseResult, file_meta, lease};
+use super::{Barrier, Dir, ReadLeaseResult};
 use crate::base::error::{ErrorContext, Result};
-use rustix::fs::{FileType, Timespec, Timestamps, futimens};
+use rustix::fs::FileType;
 use std::ffi::OsStr;
 
 /// The result of copying a file.
@@ -34,31 +34,17 @@ pub fn copy(
         }
         source => source?,
     };
-    let meta = file_meta(&source).doing_in("look at", from.path(), name)?;
+    let meta = source.meta().doing_in("look at", from.path(), name)?;
     if meta.kind != FileType::RegularFile {
         return Ok(CopyResult::NoFile);
     }
-    if waits && lease(&source) == ReadLeaseResult::Writer {
+    if waits && source.lease() == ReadLeaseResult::Writer {
         return Ok(CopyResult::Writer);
     }
     let mut copy = to.create(name, b"")?;
     let bytes = std::io::copy(&mut source, &mut copy).doing_in("copy to", to.path(), name)?;
-    let (seconds, nanos) = (
-        meta.modified.div_euclid(1_000_000_000),
-        meta.modified.rem_euclid(1_000_000_000),
-    );
-    let time = Timespec {
-        tv_sec: seconds as _,
-        tv_nsec: nanos as _,
-    };
-    futimens(
-        &copy,
-        &Timestamps {
-            last_access: time,
-            last_modification: time,
-        },
-    )
-    .doing_in("set the time of", to.path(), name)?;
+    copy.set_modified(Some(meta.modified))
+        .doing_in("set the time of", to.path(), name)?;
     barrier.file(copy, || to.at(name));
     barrier.dir(to);
     Ok(CopyResult::Done(bytes))

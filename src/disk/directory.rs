@@ -3,111 +3,52 @@
 //! No operation follows a symbolic link below its directory. The comment of each operation says what survives a kill
 //! and what survives a power cut.
 
-use super::access::NewFileAccess;
 use super::allowance::{OPEN, charge_read};
+use super::file::File;
+use super::fs::{self, Existing, Fs, Meta, Open, Sync};
 use super::listing::DirectoryListing;
-use super::system::ReadLeaseResult;
-use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::test_variable;
+use crate::base::{process, test_variable};
 use crate::disk::failpoint::{self, Failpoint};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
+use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
-/// Non-blocking, so that a FIFO or a leased file cannot block the caller. No terminal becomes the controlling terminal.
-const LOOK: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
+/// The permissions of a new directory outside rooms. The umask decides who may read it, and no other user may write to
+/// it: files of clients name programs to run.
+pub(super) const OUTSIDE_DIRECTORY: u32 = 0o755;
 
 /// An open directory, with its path for error messages. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Dir {
-    pub(super) fd: Arc<OwnedFd>,
+    pub(super) fs: Arc<dyn Fs>,
     pub(super) path: Arc<Path>,
-    pub(super) access: NewFileAccess,
-}
-
-/// The metadata of a file, as `lstat` returns it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Meta {
-    /// Regular file, directory, symbolic link, and so on.
-    pub kind: FileType,
-    /// Bytes.
-    pub size: u64,
-    /// The file's identity on its file system.
-    pub inode: u64,
-    /// The file system's identity.
-    pub device: u64,
-    /// The number of hard links.
-    pub links: u64,
-    /// The permissions, with the set-user-ID, set-group-ID and sticky bits.
-    pub mode: u32,
-    /// The owner.
-    pub uid: u32,
-    /// The group.
-    pub gid: u32,
-    /// The modification time of the content, in nanoseconds since 1970 by the file system's clock.
-    pub modified: i128,
-    /// The change time of the content, names or permissions, in the same unit.
-    pub changed: i128,
-}
-
-impl Meta {
-    /// The modification time of the content.
-    pub fn modified_at(&self) -> Stamp {
-        Stamp::from_micros((self.modified / 1000) as i64)
-    }
-
-    /// The change time of the content, names or permissions.
-    pub fn changed_at(&self) -> Stamp {
-        Stamp::from_micros((self.changed / 1000) as i64)
-    }
-
-    /// Fails if the file at this path is not a regular file.
-    pub fn check_regular(&self, path: &Path) -> Result<()> {
-        if self.kind == FileType::RegularFile {
-            return Ok(());
-        }
-        Err(Error::state(
-            path,
-            "is not a regular file",
-            "move it to another place",
-        ))
-    }
+    /// In a room, new files are for their owner only. Elsewhere the umask decides.
+    pub(super) is_private: bool,
 }
 
 impl Dir {
     /// Opens a directory outside a room, and follows symbolic links. New files in it get the permissions that the umask
     /// allows.
     pub fn open(path: &Path) -> Result<Dir> {
-        let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).doing("open", path)?;
         Ok(Dir {
-            fd: Arc::new(fd),
+            fs: fs::root().open(path, Open::Outside).doing("open", path)?,
             path: path.into(),
-            access: NewFileAccess::Umask,
+            is_private: false,
         })
     }
 
     /// Opens a directory below this one. A symbolic link in the path is an error.
     pub fn sub(&self, below: impl AsRef<Path>) -> Result<Dir> {
         let path = self.path.join(&below);
-        let fd = super::system::open_beneath(self.fd.as_fd(), below.as_ref(), DIRECTORY)
-            .doing("open", &path)?;
+        let opened = self.fs.open(below.as_ref(), Open::Directory);
         Ok(Dir {
-            fd: Arc::new(fd),
+            fs: opened.doing("open", &path)?,
             path: path.into(),
-            access: self.access,
+            is_private: self.is_private,
         })
     }
 
@@ -138,12 +79,13 @@ impl Dir {
             .find_map(|above| Some((self.sub(above).ok()?, above)))
             .unwrap_or_else(|| (self.clone(), Path::new("")));
         for part in below.strip_prefix(there).unwrap_or(below).components() {
-            let is_new =
-                match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), self.access.directory()) {
-                    Ok(()) => true,
-                    Err(Errno::EXIST) => false,
-                    Err(e) => return Err(e).doing("create the directory", at.path.join(part)),
-                };
+            let made = at.fs.make_directory(part.as_ref(), self.directory_mode());
+            let is_new = match made {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
+                made => made
+                    .doing("create the directory", at.path.join(part))
+                    .map(|()| true)?,
+            };
             let inner = at.sub(part)?;
             if is_new {
                 made_in(&at)?;
@@ -165,27 +107,23 @@ impl Dir {
 
     /// The metadata of a file below this directory. `None` if the file does not exist.
     pub fn stat(&self, name: impl AsRef<Path>) -> Result<Option<Meta>> {
-        match rustix::fs::statat(&*self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Meta::new(&stat))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(e) => Err(e).doing_in("look at", self.path(), name),
+        match self.fs.stat(name.as_ref()) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            stat => stat.map(Some).doing_in("look at", self.path(), name),
         }
     }
 
     /// The metadata of this directory.
     pub fn meta(&self) -> Result<Meta> {
-        Ok(Meta::new(
-            &rustix::fs::fstat(&*self.fd).doing("look at", &self.path)?,
-        ))
+        self.fs.meta().doing("look at", &self.path)
     }
 
     /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
     /// a directory with a million files needs little memory.
     pub fn list(&self) -> Result<DirectoryListing> {
         charge_read(OPEN).doing("list", &self.path)?;
-        let entries = rustix::fs::Dir::read_from(&*self.fd).doing("list", &self.path)?;
         Ok(DirectoryListing {
-            entries,
+            entries: self.fs.list().doing("list", &self.path)?,
             path: self.path.clone(),
         })
     }
@@ -196,22 +134,33 @@ impl Dir {
         names.filter_map(Result::transpose).collect()
     }
 
-    /// Opens or creates a file that is rewritten in place.
-    pub(super) fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file());
-        Ok(File::from(fd.doing_in("open", self.path(), &name)?))
+    fn directory_mode(&self) -> u32 {
+        if self.is_private {
+            0o700
+        } else {
+            OUTSIDE_DIRECTORY
+        }
+    }
+
+    /// The permissions of a new file, before the umask.
+    pub(super) fn file_mode(&self) -> u32 {
+        if self.is_private { 0o600 } else { 0o644 }
+    }
+
+    pub(super) fn open_file(
+        &self,
+        name: impl AsRef<Path>,
+        how: Open,
+        verb: &'static str,
+    ) -> Result<File> {
+        let opened = self.fs.open(name.as_ref(), how);
+        Ok(opened.doing_in(verb, self.path(), name)?.into())
     }
 
     /// Opens a file in this directory for reading. Never blocks and never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
         charge_read(OPEN).doing_in("open", self.path(), &name)?;
-        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing_in(
-            "open",
-            self.path(),
-            name,
-        )?;
-        Ok(fd.into())
+        self.open_file(name, Open::Look, "open")
     }
 
     /// As [`Dir::sub`]. `None` if the directory does not exist.
@@ -230,7 +179,7 @@ impl Dir {
         let Some(file) = self.look_if_exists(name)? else {
             return Ok(None);
         };
-        let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
+        let meta = file.meta().doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile || meta.size > most {
             let what = if meta.kind == FileType::RegularFile {
                 "is too large"
@@ -256,14 +205,7 @@ impl Dir {
     /// sync.
     pub fn create(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<File> {
         let name = name.as_ref();
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name, flags, self.access.file()).doing_in(
-            "make",
-            self.path(),
-            name,
-        )?;
-        let mut file = File::from(fd);
+        let mut file = self.open_file(name, Open::Make(self.file_mode()), "make")?;
         if let Err(e) = file.write_all(bytes) {
             let _ = self.remove(name);
             return Err(e).doing_in("write", self.path(), name);
@@ -277,7 +219,7 @@ impl Dir {
         let name = name.as_ref();
         let mut temporary = OsString::from(".");
         temporary.push(name.file_name().unwrap_or_default());
-        temporary.push(format!(".{}.tmp", std::process::id()));
+        temporary.push(format!(".{}.tmp", process::id()));
         self.replace_by(name, &name.with_file_name(temporary), bytes)
     }
 
@@ -286,15 +228,8 @@ impl Dir {
     pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
         self.remove(temporary)?;
         let file = self.create(temporary, bytes)?;
-        super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
-            path: self.at(temporary),
-            source,
-        })?;
-        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing_in(
-            "replace",
-            self.path(),
-            name,
-        )?;
+        synced(file.sync(), || self.at(temporary))?;
+        self.put_over(temporary, self, name)?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
             Some(parent) => self.sub(parent)?.sync(),
             None => self.sync(),
@@ -312,15 +247,8 @@ impl Dir {
         let name = name.as_ref();
         drafts.remove(draft)?;
         let file = drafts.create(draft, bytes)?;
-        super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
-            path: drafts.at(draft),
-            source,
-        })?;
-        rustix::fs::renameat(&*drafts.fd, draft, &*self.fd, name).doing_in(
-            "replace",
-            self.path(),
-            name,
-        )?;
+        synced(file.sync(), || drafts.at(draft))?;
+        drafts.put_over(draft, self, name)?;
         self.sync()
     }
 
@@ -341,33 +269,38 @@ impl Dir {
         };
         // The file is closed before it gets its name, so a reader never finds it open for writing.
         drop(file);
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
-            "replace",
-            self.path(),
-            name,
-        )
+        self.put_over(&temporary, self, name)
     }
 
     /// Creates a symbolic link in one step, and replaces an existing file unless it is the same link. As with
     /// [`Dir::show`], nothing is synced, and only one process at a time may call it.
     pub fn link(&self, name: &str, target: &str) -> Result<()> {
-        if rustix::fs::readlinkat(&*self.fd, name, Vec::new())
-            .is_ok_and(|there| there.as_bytes() == target.as_bytes())
+        if self
+            .fs
+            .read_link(name.as_ref())
+            .is_ok_and(|there| there == Path::new(target))
         {
             return Ok(());
         }
         let temporary = format!(".{name}.tmp");
         self.remove(&temporary)?;
-        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing_in(
-            "create a link",
-            self.path(),
-            &temporary,
-        )?;
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
-            "replace",
-            self.path(),
-            name,
-        )
+        let made = self.fs.make_link(temporary.as_ref(), target.as_ref());
+        made.doing_in("create a link", self.path(), &temporary)?;
+        self.put_over(&temporary, self, name)
+    }
+
+    /// Moves a file in one step, and replaces a file with the new name.
+    pub(super) fn put_over(
+        &self,
+        name: impl AsRef<Path>,
+        to: &Dir,
+        new: impl AsRef<Path>,
+    ) -> Result<()> {
+        let new = new.as_ref();
+        let done = self
+            .fs
+            .rename(name.as_ref(), &*to.fs, new, Existing::Replace);
+        done.doing_in("replace", to.path(), new)
     }
 
     /// Moves a file, never over another file. After a kill, the file is complete under one of the two names. It
@@ -381,27 +314,29 @@ impl Dir {
         verb: &'static str,
     ) -> Result<()> {
         let (name, new) = (name.as_ref(), new.as_ref());
-        let done = if failpoint::on(Failpoint::NoReplace) {
-            super::system::rename_no_replace(self.fd.as_fd(), name, to.fd.as_fd(), new)
+        let existing = if failpoint::on(Failpoint::NoReplace) {
+            Existing::Keep
         } else {
-            rustix::fs::renameat(&*self.fd, name, &*to.fd, new)
+            Existing::Replace
         };
-        if done == Err(Errno::EXIST)
-            && failpoint::on(Failpoint::SecondName)
-            && self.is_second_name(name, to, new)?
-        {
-            return self.remove(name);
+        match self.fs.rename(name, &*to.fs, new, existing) {
+            Err(e)
+                if e.kind() == ErrorKind::AlreadyExists
+                    && failpoint::on(Failpoint::SecondName)
+                    && self.is_second_name(name, to, new)? =>
+            {
+                self.remove(name)
+            }
+            done => done.doing_in(verb, to.path(), new),
         }
-        done.doing_in(verb, to.path(), new)
     }
 
     /// Renames a directory in this one. The new name must be unused or an empty directory. Survives a power cut.
     pub fn rename_directory(&self, name: &OsStr, new: &OsStr) -> Result<()> {
-        rustix::fs::renameat(&*self.fd, name, &*self.fd, new).doing_in(
-            "rename",
-            self.path(),
-            name,
-        )?;
+        let done = self
+            .fs
+            .rename(name.as_ref(), &*self.fs, new.as_ref(), Existing::Replace);
+        done.doing_in("rename", self.path(), name)?;
         self.sync()
     }
 
@@ -416,9 +351,9 @@ impl Dir {
 
     /// Removes a file. A missing file is not an error.
     pub fn remove(&self, name: impl AsRef<Path>) -> Result<()> {
-        match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(e) => Err(e).doing_in("remove", self.path(), name),
+        match self.fs.remove(name.as_ref()) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            done => done.doing_in("remove", self.path(), name),
         }
     }
 
@@ -434,31 +369,39 @@ impl Dir {
 
     /// Removes an empty directory. A missing or non-empty directory is not an error.
     pub fn remove_empty(&self, name: impl AsRef<Path>) -> Result<()> {
-        match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
-            Err(e) => Err(e).doing_in("remove", self.path(), name),
+        let stays = [
+            ErrorKind::NotFound,
+            ErrorKind::DirectoryNotEmpty,
+            ErrorKind::AlreadyExists,
+        ];
+        match self.fs.remove_directory(name.as_ref()) {
+            Err(e) if stays.contains(&e.kind()) => Ok(()),
+            done => done.doing_in("remove", self.path(), name),
         }
     }
 
     /// Returns true if this process may create and remove names in this directory.
     pub fn is_writable(&self) -> bool {
-        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-        rustix::fs::accessat(&*self.fd, ".", access, AtFlags::EACCESS).is_ok()
+        self.fs.may_write()
     }
 
     /// Makes the names in this directory durable.
     pub fn sync(&self) -> Result<()> {
-        super::system::sync_file(self.fd.as_fd()).map_err(|source| Error::Sync {
-            path: self.path.to_path_buf(),
-            source,
-        })
+        synced(self.fs.sync(Sync::Full), || self.path.to_path_buf())
+    }
+
+    /// The system's descriptor, for calls that are no calls on files.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.fs.descriptor()
     }
 }
 
-impl AsFd for Dir {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
+/// The error of a failed sync, which ends a router.
+pub(super) fn synced(done: io::Result<()>, path: impl FnOnce() -> PathBuf) -> Result<()> {
+    done.map_err(|source| Error::Sync {
+        path: path(),
+        source,
+    })
 }
 
 fn none_if_missing<T>(opened: Result<T>) -> Result<Option<T>> {
@@ -468,59 +411,35 @@ fn none_if_missing<T>(opened: Result<T>) -> Result<Option<T>> {
     }
 }
 
+/// File systems that translate another file system. They may invent inode numbers. The magic numbers are in statfs(2).
+const TRANSLATED: [i64; 6] = [
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x517b,      // SMB
+    0x6573_5546, // FUSE
+    0x0102_1997, // 9P, which WSL and some virtual machines use
+    0x786f_4256, // VirtualBox shared folders
+];
+
+/// File systems of other machines, whose changes cause no event.
+const SILENT: [i64; 3] = [
+    0x6969,      // NFS
+    0x00c3_6400, // Ceph
+    0x5346_414f, // AFS
+];
+
 /// Returns true if file events report all changes in a directory. They do not on file systems that other machines can
 /// write to.
 pub fn events_work(dir: &Dir) -> bool {
-    test_variable("MAILBAG_TEST_SILENT").is_none() && super::system::events_work(dir.as_fd())
+    let magic = dir.fs.volume().map(|volume| volume.magic);
+    test_variable("MAILBAG_TEST_SILENT").is_none()
+        && magic.is_some_and(|magic| !SILENT.contains(&magic) && !TRANSLATED.contains(&magic))
 }
 
 /// Returns true if a file in this directory keeps its inode number. Some file systems in user space change it at any
 /// time.
 pub fn has_stable_inodes(dir: &Dir) -> bool {
-    test_variable("MAILBAG_TEST_INODES").is_none() && super::system::has_stable_inodes(dir.as_fd())
-}
-
-/// The metadata of an open file.
-pub fn file_meta(file: &File) -> std::io::Result<Meta> {
-    Ok(Meta::new(&rustix::fs::fstat(file)?))
-}
-
-/// Asks for a read lease to find out whether another process has this file open for writing. The lease is released
-/// immediately.
-pub fn lease(file: &File) -> ReadLeaseResult {
-    super::system::lease(file)
-}
-
-impl Meta {
-    /// Returns true for a directory.
-    pub fn is_directory(&self) -> bool {
-        self.kind == FileType::Directory
-    }
-
-    /// Returns true if both describe the same file.
-    pub fn is_same_file(&self, other: &Meta) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-
-    /// Returns true if both describe the same content of the same file, even if it was renamed.
-    pub fn has_content_of(&self, other: &Meta) -> bool {
-        self.is_same_file(other) && (self.size, self.modified) == (other.size, other.modified)
-    }
-
-    // The types of the fields differ between systems.
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
-    pub(super) fn new(stat: &Stat) -> Meta {
-        Meta {
-            kind: FileType::from_raw_mode(stat.st_mode as _),
-            size: stat.st_size as u64,
-            inode: stat.st_ino as u64,
-            device: stat.st_dev as u64,
-            links: stat.st_nlink as u64,
-            mode: stat.st_mode as u32 & 0o7777,
-            uid: stat.st_uid,
-            gid: stat.st_gid,
-            modified: i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128,
-            changed: i128::from(stat.st_ctime) * 1_000_000_000 + stat.st_ctime_nsec as i128,
-        }
-    }
+    let magic = dir.fs.volume().map(|volume| volume.magic);
+    test_variable("MAILBAG_TEST_INODES").is_none()
+        && magic.is_some_and(|magic| !TRANSLATED.contains(&magic))
 }

@@ -1,10 +1,9 @@
 //! A new file that is written under a temporary name, read back, and then moved to its final name.
 
-use super::{Dir, system};
+use super::directory::synced;
+use super::{Dir, File, Meta};
 use crate::base::error::{Error, ErrorContext, Result};
-use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
 
 /// A file that is not complete yet. Dropping a draft removes the file. A kill leaves it under its temporary name.
 pub struct DraftFile {
@@ -51,12 +50,10 @@ impl DraftFile {
 
     /// Removes the permissions that `mode` does not allow. A copy must not be more accessible than its source.
     pub fn narrow(&self, mode: u32) -> Result<()> {
-        let own = super::file_meta(&self.file)
-            .doing("look at", self.path())?
-            .mode
-            & 0o777;
-        let mode = rustix::fs::Mode::from_raw_mode((own & mode) as _);
-        rustix::fs::fchmod(&self.file, mode).doing("set the permissions of", self.path())
+        let own = self.file.meta().doing("look at", self.path())?.mode;
+        self.file
+            .set_mode(own & mode)
+            .doing("set the permissions of", self.path())
     }
 
     /// The number of written bytes.
@@ -64,12 +61,16 @@ impl DraftFile {
         self.written
     }
 
+    /// Sets the permissions of another file.
+    pub fn copy_permissions(&self, meta: &Meta) -> Result<()> {
+        self.file
+            .set_mode(meta.mode)
+            .doing("set the permissions of", self.path())
+    }
+
     /// Makes the written content durable.
     pub fn sync(&self) -> Result<()> {
-        system::sync_file(self.file.as_fd()).map_err(|source| Error::Sync {
-            path: self.dir.at(&self.name),
-            source,
-        })
+        synced(self.file.sync(), || self.dir.at(&self.name))
     }
 
     /// Opens the draft at its start, to read the content back.

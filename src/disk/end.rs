@@ -1,8 +1,7 @@
 //! Reading the end of a file that another program writes.
 
-use super::{Dir, charge_read, file_meta};
+use super::{Dir, charge_read};
 use crate::base::error::{ErrorContext, Result};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 impl Dir {
@@ -10,9 +9,7 @@ impl Dir {
     pub fn read_end(&self, name: impl AsRef<Path>, most: u64) -> Result<Vec<u8>> {
         let name = name.as_ref();
         let file = self.look(name)?;
-        let size = file_meta(&file)
-            .doing_in("look at", self.path(), name)?
-            .size;
+        let size = file.meta().doing_in("look at", self.path(), name)?.size;
         let length = size.min(most);
         charge_read(length).doing_in("read", self.path(), name)?;
         let mut end = vec![0; length as usize];

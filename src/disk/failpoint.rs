@@ -71,21 +71,6 @@ fn off(protection: Failpoint) -> bool {
     OFF.contains(&protection)
 }
 
-/// Returns true if this program uses the special calls of Linux. A test build with `MAILBAG_TEST_PORTABLE=1` uses the
-/// portable calls instead.
-pub fn linux_calls() -> bool {
-    static PORTABLE: std::sync::LazyLock<bool> =
-        std::sync::LazyLock::new(|| shrunk("MAILBAG_TEST_PORTABLE").is_some());
-    cfg!(target_os = "linux") && !*PORTABLE
-}
-
-/// Returns true if files are synced. A test build with `MAILBAG_TEST_NO_SYNC=1` survives kills only.
-pub fn syncs() -> bool {
-    static OFF: std::sync::LazyLock<bool> =
-        std::sync::LazyLock::new(|| shrunk("MAILBAG_TEST_NO_SYNC").is_some());
-    !*OFF
-}
-
 /// The size of a complete log segment. Test builds can reduce it.
 pub fn segment_bytes() -> u64 {
     shrunk("MAILBAG_TEST_SEGMENT_BYTES").unwrap_or(crate::base::limits::SEGMENT_BYTES)

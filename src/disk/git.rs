@@ -1,10 +1,10 @@
 //! git's own files: the worktree around a directory, and the repository that several worktrees share. They are read
 //! directly (gitrepository-layout(5)), because to start git takes longer than a hook may. Other facts come from git itself.
 
-use super::{layout, machine};
+use super::{layout, machine, paths};
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::disk::paths::PathQuestions;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -132,21 +132,17 @@ pub struct Worktree {
 impl Worktree {
     /// The worktree that has its top at this directory.
     pub fn at(top: &Path) -> Option<Worktree> {
-        let top = top.canonicalize().ok()?;
+        let top = top.real_path().ok()?;
         let place = top.join(layout::REPOSITORY);
-        let meta = std::fs::metadata(&place).ok()?;
-        if meta.is_dir() {
-            let git = place.canonicalize().ok()?;
+        let meta = paths::meta(&place).ok()?;
+        if meta.is_directory() {
+            let git = place.real_path().ok()?;
             // git ignores an empty `.git`.
-            return git
-                .join("HEAD")
-                .symlink_metadata()
-                .is_ok()
-                .then(|| Worktree {
-                    top,
-                    common: git.clone(),
-                    git,
-                });
+            return exists(&git.join("HEAD")).then(|| Worktree {
+                top,
+                common: git.clone(),
+                git,
+            });
         }
         let git = pointed(&top, &place, "gitdir:")?;
         // A submodule has no `commondir`.
@@ -197,7 +193,7 @@ impl Worktree {
 
     /// The branch that is checked out. `None` if the head is detached.
     pub fn branch(&self) -> Option<String> {
-        let head = std::fs::read_to_string(self.git.join("HEAD")).ok()?;
+        let head = paths::read_text(&self.git.join("HEAD")).ok()?;
         Some(head.trim().strip_prefix("ref: refs/heads/")?.to_owned())
     }
 
@@ -230,9 +226,9 @@ pub fn main_worktree(directory: &Path) -> Option<PathBuf> {
 
 /// The directory that a file of git names, relative to `from`.
 fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = paths::read_text(file).ok()?;
     from.join(text.strip_prefix(prefix)?.trim())
-        .canonicalize()
+        .real_path()
         .ok()
 }
 
@@ -240,27 +236,27 @@ fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
 /// so the repository must also name the worktree. After a move, or under another mount point, the path that the
 /// repository knows is not this one.
 fn is_linked(place: &Path, git: &Path, common: &Path) -> bool {
-    let back = std::fs::read_to_string(git.join("gitdir")).unwrap_or_default();
+    let back = paths::read_text(&git.join("gitdir")).unwrap_or_default();
     let known = git.join(back.trim());
     git.parent() == Some(&common.join("worktrees"))
         && (is_same_file(&known, place) || !exists(&known))
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    let (one, other) = (std::fs::metadata(one), std::fs::metadata(other));
-    matches!((one, other), (Ok(one), Ok(other)) if (one.dev(), one.ino()) == (other.dev(), other.ino()))
+    let (one, other) = (paths::meta(one), paths::meta(other));
+    matches!((one, other), (Ok(one), Ok(other)) if one.is_same_file(&other))
 }
 
 /// Returns true if the path exists, even as a dangling link.
 pub fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
+    path.is_named()
 }
 
 /// A path without symbolic links, `.` and `..`. Its last parts need not exist.
 pub fn resolved(path: &Path) -> PathBuf {
     let there = path
         .ancestors()
-        .find_map(|above| Some((above.canonicalize().ok()?, path.strip_prefix(above).ok()?)));
+        .find_map(|above| Some((above.real_path().ok()?, path.strip_prefix(above).ok()?)));
     let Some((mut real, rest)) = there else {
         return path.to_path_buf();
     };

@@ -1,6 +1,6 @@
 //! Reading the start of a file, for listings.
 
-use super::{Dir, file_meta};
+use super::Dir;
 use crate::base::error::{Error, ErrorContext, Result};
 use rustix::fs::FileType;
 use std::io::Read;
@@ -13,7 +13,7 @@ impl Dir {
         let Some(file) = self.look_if_exists(name)? else {
             return Ok(None);
         };
-        let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
+        let meta = file.meta().doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile {
             return Err(Error::state(
                 self.at(name),

@@ -1,17 +1,15 @@
 //! File locks. Only the owner can open a lock file, every wait has a deadline, and errors name the holder.
 
-use super::{Dir, machine};
+use super::fs::Open;
+use super::{Dir, File, machine};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
-use std::fs::{File, TryLockError};
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A process that can open a file can also lock it (flock(2)), so only the owner may open it.
-const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
+const OWN: u32 = 0o600;
 
 /// A lock file. Its lock ends when this is dropped, or when the process ends.
 #[derive(Debug)]
@@ -52,17 +50,7 @@ impl LockFile {
 
     /// Sets the modification time to now. A full disk takes it. A failure is ignored: the time is only a sign of progress.
     pub fn touch(&self) {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: rustix::fs::UTIME_NOW,
-        };
-        let _ = rustix::fs::futimens(
-            &self.0,
-            &Timestamps {
-                last_access: now,
-                last_modification: now,
-            },
-        );
+        let _ = self.0.set_modified(None);
     }
 }
 
@@ -77,21 +65,18 @@ impl Drop for LockFile {
 /// each other.
 pub fn is_locked(file: &File) -> bool {
     match file.try_lock_shared() {
-        Ok(()) => file.unlock().is_err(),
-        Err(e) => matches!(e, TryLockError::WouldBlock),
+        Ok(true) => file.unlock().is_err(),
+        Ok(false) => true,
+        Err(_) => false,
     }
 }
 
 impl Dir {
-    /// Opens or creates a lock file.
+    /// Opens or creates a lock file, and removes the permissions of other users.
     pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<LockFile> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
-        Ok(LockFile(File::from(fd.doing_in(
-            "open",
-            self.path(),
-            &name,
-        )?)))
+        let file = self.open_file(&name, Open::ChangeOrMake(OWN), "open")?;
+        close(&file).doing_in("set the permissions of", self.path(), &name)?;
+        Ok(LockFile(file))
     }
 
     /// Locks a file for the lifetime of the returned value. Fails after a time limit, and names the holder.
@@ -99,15 +84,14 @@ impl Dir {
         let file = self.lock_file(&name)?;
         let (deadline, mut pause) = (Instant::now() + within, Duration::from_millis(1));
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.path(), &name),
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                    return Err(self.locked(&name, &file));
-                }
-                // The system has no file lock with a deadline.
-                Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
+            if file.try_lock().doing_in("lock", self.path(), &name)? {
+                return Ok(file);
             }
+            if Instant::now() >= deadline {
+                return Err(self.locked(&name, &file));
+            }
+            // The system has no file lock with a deadline.
+            std::thread::sleep(pause);
             pause = (pause * 2).min(limits::LOCK_LOOK);
         }
     }
@@ -132,9 +116,51 @@ impl Dir {
     }
 }
 
+/// Removes other users' permissions from a lock file, which another program may have made. A process without the right
+/// to do this did not create the file.
+fn close(file: &File) -> std::io::Result<()> {
+    if file.meta()?.mode & 0o077 == 0 {
+        return Ok(());
+    }
+    match file.set_mode(OWN) {
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    }
+
+    #[test]
+    fn a_lock_can_be_opened_by_its_owner_alone() -> Result<(), Box<dyn std::error::Error>> {
+        let there = tempfile::tempdir()?;
+        let dir = Dir::open(there.path())?;
+        dir.lock_file("new")?;
+        std::fs::write(there.path().join("old"), "")?;
+        std::fs::set_permissions(
+            there.path().join("old"),
+            std::fs::Permissions::from_mode(0o666),
+        )?;
+        dir.lock_file("old")?;
+        assert_eq!(
+            (
+                mode(&there.path().join("new")),
+                mode(&there.path().join("old"))
+            ),
+            (0o600, 0o600)
+        );
+        Ok(())
+    }
 
     #[test]
     fn a_wait_for_a_lock_ends_and_names_the_holder() -> Result<(), Box<dyn std::error::Error>> {
@@ -162,7 +188,7 @@ mod tests {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
         let held = dir.lock_within("lock", Duration::ZERO)?;
-        let copy = held.try_clone()?;
+        let copy = held.clone();
         drop(held);
         dir.lock_within("lock", Duration::ZERO)?;
         assert!(!is_locked(&copy));

@@ -2,15 +2,14 @@
 //!
 //! A function returns `None` if the system does not report the value. Callers do not treat that as a failure.
 
-use super::{Dir, layout};
+use super::fs::Volume;
+use super::{Dir, File, layout, paths};
 use crate::base::error::{ErrorContext, Result};
 use crate::base::test_variable;
-use rustix::fs::StatVfsMountFlags;
+use crate::disk::paths::PathQuestions;
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -24,24 +23,9 @@ const WATCH_CLIENT: Duration = Duration::from_millis(500);
 /// The interval of checks whether a child still runs, if the system does not report its end.
 const WATCH_CHILD: Duration = Duration::from_millis(10);
 
-/// The free space of a file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FreeSpace {
-    /// Bytes that this user may write.
-    pub bytes: u64,
-    /// Files that this user may create. `None` if the file system has no such limit.
-    pub files: Option<u64>,
-}
-
-/// The free space of a directory's file system.
-#[allow(clippy::unnecessary_cast)] // The fields' types differ between systems.
-pub fn free(dir: &Dir) -> Option<FreeSpace> {
-    let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
-    let files = (stat.f_files > 0).then_some(stat.f_favail as u64);
-    Some(FreeSpace {
-        bytes: stat.f_bavail as u64 * stat.f_frsize as u64,
-        files,
-    })
+/// The file system of a directory.
+pub fn free(dir: &Dir) -> Option<Volume> {
+    dir.fs.volume()
 }
 
 /// The most directories that this user may watch.
@@ -78,13 +62,12 @@ pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
 /// The mount point of a directory's file system if it is mounted read-only. Without a table of mounts, the directory
 /// itself.
 pub fn read_only_mount(dir: &Dir) -> Option<PathBuf> {
-    let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
-    if !stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+    if !dir.fs.volume()?.is_read_only {
         return None;
     }
     let path = dir
         .path()
-        .canonicalize()
+        .real_path()
         .unwrap_or_else(|_| dir.path().to_path_buf());
     let mounted = mounts().and_then(|mounts| Some(in_file_system(&mounts, &path)?.mount_point));
     Some(mounted.unwrap_or(path))
@@ -103,7 +86,7 @@ pub fn write_obstacle(dir: &Dir) -> Option<String> {
 
 /// The table of mounts, as in proc_pid_mountinfo(5).
 fn mounts() -> Option<String> {
-    std::fs::read_to_string("/proc/self/mountinfo").ok()
+    paths::read_text(Path::new("/proc/self/mountinfo")).ok()
 }
 
 /// A path in a mounted file system.
@@ -161,7 +144,7 @@ pub fn here() -> Result<PathBuf> {
 
 /// The id of the system's current boot. `None` if the system does not report it.
 pub fn boot() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let id = paths::read_text(Path::new("/proc/sys/kernel/random/boot_id")).ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
@@ -223,15 +206,15 @@ pub fn program(name: &str) -> Option<PathBuf> {
 /// The process that holds the lock (flock) on a file, if this process can see it. Only for messages: no decision
 /// depends on it.
 pub fn lock_holder(file: &File) -> Option<u32> {
-    let stat = rustix::fs::fstat(file).ok()?;
+    let meta = file.meta().ok()?;
     let device = (
-        rustix::fs::major(stat.st_dev),
-        rustix::fs::minor(stat.st_dev),
+        rustix::fs::major(meta.device as _),
+        rustix::fs::minor(meta.device as _),
     );
-    let locks = std::fs::read_to_string(proc().join("locks")).ok()?;
+    let locks = paths::read_text(&proc().join("locks")).ok()?;
     let holders: Vec<((u32, u32), u32)> = locks
         .lines()
-        .filter_map(|line| flock(line, stat.st_ino))
+        .filter_map(|line| flock(line, meta.inode))
         .collect();
     match holders.as_slice() {
         // Some file systems report a different device here. Then the inode alone decides, if it is unique in the list.
@@ -365,7 +348,7 @@ fn running(pid: u32) -> Option<ProcessStat> {
 
 /// Reads the state of a process, which may be a zombie.
 pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
-    let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).ok()?;
+    let stat = paths::read_text(&proc().join(pid.to_string()).join("stat")).ok()?;
     // The program's name may contain spaces and brackets: proc_pid_stat(5).
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
@@ -398,7 +381,7 @@ const OF_THE_MACHINE: u64 = 0xEFFF_FFFC;
 
 /// The namespace of process numbers here. `None` for the machine's own namespace, or if it is not known.
 pub fn namespace() -> Option<u64> {
-    let link = std::fs::read_link(proc().join("self/ns/pid")).ok()?;
+    let link = paths::read_link(&proc().join("self/ns/pid")).ok()?;
     let number = link
         .to_str()?
         .strip_prefix("pid:[")?
@@ -410,7 +393,7 @@ pub fn namespace() -> Option<u64> {
 
 /// Returns true if `/proc` uses the process numbers of this namespace. A sandbox may see the host's `/proc`.
 pub(super) fn numbers_are_ours() -> bool {
-    let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
+    let status = paths::read_text(&proc().join("self/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_none_or(|numbers| numbers.split_whitespace().count() == 1)
 }
@@ -443,18 +426,18 @@ pub fn processes(variables: &[&str]) -> Vec<ProcessEnvironment> {
 
 fn process(pid: u32, variables: &[&str]) -> Option<ProcessEnvironment> {
     let at = proc().join(pid.to_string());
-    let environment = std::fs::read(at.join("environ")).ok()?;
+    let environment = paths::read(&at.join("environ")).ok()?;
     let variables: Vec<Option<String>> = variables
         .iter()
         .map(|name| value_in(&environment, name))
         .collect();
-    let stat = std::fs::read_to_string(at.join("stat")).ok()?;
+    let stat = paths::read_text(&at.join("stat")).ok()?;
     // The program's name may contain spaces and brackets: proc_pid_stat(5).
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
-    let directory = std::fs::read_link(at.join("cwd")).ok()?;
+    let directory = paths::read_link(&at.join("cwd")).ok()?;
     (state != "Z").then_some(ProcessEnvironment {
         pid,
         parent,
@@ -474,7 +457,7 @@ fn value_in(environment: &[u8], name: &str) -> Option<String> {
 
 /// The signals that this process ignores since its start, such as SIGHUP under `nohup`.
 fn ignored_signals() -> Vec<i32> {
-    let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
+    let status = paths::read_text(&proc().join("self/status")).unwrap_or_default();
     let mask = status
         .lines()
         .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -555,7 +538,7 @@ pub fn end_with_us(command: &mut Command) {
 }
 
 fn number(name: &str) -> Option<u64> {
-    std::fs::read_to_string(proc().join(name))
+    paths::read_text(&proc().join(name))
         .ok()?
         .trim()
         .parse()

@@ -9,7 +9,6 @@
 //!
 //! The meaning of a file does not belong here, nor do the rules for its access.
 
-mod access;
 mod allowance;
 mod append;
 mod barrier;
@@ -17,6 +16,8 @@ mod copy;
 mod directory;
 mod draft;
 mod end;
+pub mod fs;
+mod file;
 pub mod failpoint;
 pub mod git;
 mod hard_links;
@@ -32,19 +33,22 @@ pub mod terminal;
 mod orphans;
 mod outside;
 mod own;
+pub mod paths;
 mod owner;
 mod pinned;
+mod real;
 mod sorted;
-mod system;
 
 pub use allowance::{charge_read, is_half_used, limit_reads};
 pub use append::{AppendFile, forget, rewrite};
 pub use barrier::Barrier;
 pub use copy::{CopyResult, copy};
-pub use directory::{Dir, Meta, events_work, file_meta, has_stable_inodes, lease};
+pub use directory::{Dir, events_work, has_stable_inodes};
 pub use draft::{DraftFile, put};
+pub use file::File;
+pub use fs::{DirectoryEntry, Meta, ReadLeaseResult};
 pub use hard_links::HardLinkSearch;
-pub use listing::{DirectoryEntry, DirectoryListing};
+pub use listing::DirectoryListing;
 pub use locks::{LockFile, is_locked};
 pub use note::NoteFile;
 pub use orphans::OrphanProcesses;
@@ -53,5 +57,5 @@ pub use own::UserDirectory;
 pub use owner::owner_of;
 pub use pinned::SharedFileContent;
 pub use power_cut_safety::{PowerCutSafety, keeps};
+pub use real::{can_sync_all, linux_calls};
 pub use sorted::{SortedEntry, SortedFile};
-pub use system::{ReadLeaseResult, can_sync_all};

@@ -1,10 +1,9 @@
 //! A small file that is rewritten in place.
 
-use super::Dir;
+use super::fs::Open;
+use super::{Dir, File};
 use crate::base::error::{ErrorContext, Result};
 use std::cell::Cell;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// An open file that is rewritten as a whole. A reader can see a partial write, and must then read again.
@@ -18,8 +17,9 @@ pub struct NoteFile {
 impl NoteFile {
     /// Opens or creates the file. Its content stays until the first write.
     pub fn open(dir: &Dir, name: &str) -> Result<NoteFile> {
-        let (file, path) = (dir.open_to_rewrite(name)?, dir.at(name));
-        let size = super::file_meta(&file).doing("look at", &path)?.size as usize;
+        let file = dir.open_file(name, Open::ChangeOrMake(dir.file_mode()), "open")?;
+        let path = dir.at(name);
+        let size = file.meta().doing("look at", &path)?.size as usize;
         Ok(NoteFile {
             file,
             path,

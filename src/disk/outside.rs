@@ -3,13 +3,15 @@
 //!
 //! Unlike in a room, a link here is intended: settings that live elsewhere stay there.
 
-use super::{Dir, Meta, system};
+use super::directory::synced;
+use super::fs::{Meta, Open, root};
+use super::{Dir, File, paths};
 use crate::base::error::{Error, ErrorContext, Result};
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use crate::base::process;
+use crate::disk::paths::PathQuestions;
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -30,7 +32,6 @@ pub struct UserFile {
 struct ExistingFile {
     bytes: Vec<u8>,
     meta: Meta,
-    mode: Mode,
 }
 
 impl UserFile {
@@ -46,19 +47,13 @@ impl UserFile {
         let Some((dir, name)) = place(&real)? else {
             return Ok(none);
         };
-        let there = match rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(none),
-            stat => stat.doing("look at", path)?,
+        let Some(meta) = dir.stat(&name)? else {
+            return Ok(none);
         };
         let Some(bytes) = dir.read(&name, most)? else {
             return Ok(none);
         };
-        let mode = Mode::from_raw_mode(there.st_mode);
-        let there = ExistingFile {
-            bytes,
-            meta: Meta::new(&there),
-            mode,
-        };
+        let there = ExistingFile { bytes, meta };
         Ok(UserFile {
             there: Some(there),
             ..none
@@ -75,7 +70,7 @@ impl UserFile {
 
     /// The permissions of the file, if it exists.
     pub fn mode(&self) -> Option<u32> {
-        self.there.as_ref().map(|there| there.mode.bits() & 0o777)
+        self.there.as_ref().map(|there| there.meta.mode & 0o777)
     }
 
     /// Fails if another user except root could have written or replaced the file.
@@ -87,8 +82,8 @@ impl UserFile {
         let Some((dir, _)) = place(&self.real)? else {
             return Ok(());
         };
-        let mode = Mode::from_raw_mode(dir.meta()?.mode as _);
-        if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
+        let mode = dir.meta()?.mode;
+        if mode & 0o002 != 0 && mode & 0o1000 == 0 {
             return Err(Error::state(
                 self.path.clone(),
                 "is in a directory where all users can replace it, so its content is ignored",
@@ -110,10 +105,10 @@ impl UserFile {
 
     /// The resolved path, if links lead it out of a directory.
     pub fn led_out_of(&self, directory: &Path) -> Result<Option<PathBuf>> {
-        let inside = directory.canonicalize().doing("find", directory)?;
+        let inside = directory.real_path().doing("find", directory)?;
         let existing = self.real.ancestors().find_map(|above| {
             let rest = self.real.strip_prefix(above).ok()?;
-            Some((above.canonicalize().ok()?, rest))
+            Some((above.real_path().ok()?, rest))
         });
         let (above, rest) = existing.unwrap_or((PathBuf::new(), Path::new("")));
         // The missing part of a path cannot contain links, but it can contain `..`.
@@ -134,9 +129,8 @@ impl UserFile {
 
     /// Fails if the file may not be changed. A read-only file is kept, although it could be replaced.
     pub fn check_writable(&self) -> Result<()> {
-        let any = Mode::WUSR | Mode::WGRP | Mode::WOTH;
         if let Some(there) = &self.there
-            && (!there.mode.intersects(any) || !has_access(&self.real, Access::WRITE_OK))
+            && (there.meta.mode & 0o222 == 0 || root().open(&self.real, Open::Change).is_err())
         {
             return Err(not_writable("is read-only", &self.path));
         }
@@ -144,14 +138,14 @@ impl UserFile {
             .real
             .ancestors()
             .skip(1)
-            .find(|above| above.as_os_str().is_empty() || above.exists());
+            .find(|above| above.as_os_str().is_empty() || above.is_there());
         let above = above
             .filter(|above| !above.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        if !above.is_dir() {
+        if !above.leads_to_directory() {
             return Err(not_writable("is not a directory", above));
         }
-        if has_access(above, Access::WRITE_OK | Access::EXEC_OK) {
+        if Dir::open(above).is_ok_and(|above| above.is_writable()) {
             return Ok(());
         }
         let what = "is a directory without write permission for you";
@@ -171,13 +165,13 @@ impl UserFile {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        super::access::make_outside(parent).doing("create the directory", parent)?;
+        paths::make_directory(parent).doing("create the directory", parent)?;
         let Some((dir, name)) = place(&self.real)? else {
             return self.gone();
         };
         let mut temporary = OsString::from(".");
         temporary.push(&name);
-        temporary.push(format!(".{}.tmp", std::process::id()));
+        temporary.push(format!(".{}.tmp", process::id()));
         clear_drafts(&dir, &name)?;
         // The draft is locked until it has its name.
         let written = self
@@ -186,7 +180,7 @@ impl UserFile {
                 if !self.is_same(&dir, &name)? {
                     return self.gone();
                 }
-                rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path)
+                dir.put_over(&temporary, &dir, &name)
             });
         if written.is_err() {
             let _ = dir.remove(&temporary);
@@ -266,31 +260,23 @@ impl UserFile {
         bytes: &[u8],
         like: Option<&ExistingFile>,
     ) -> Result<File> {
-        let file = dir.create(name, b"")?;
+        let mut file = dir.create(name, b"")?;
         // Fails only on a file system without locks.
         let _ = file.try_lock();
         if self.program && like.is_none() {
-            let mode = Mode::from_raw_mode(
-                rustix::fs::fstat(&file)
-                    .doing_in("look at", dir.path(), name)?
-                    .st_mode,
-            );
-            let run = Mode::XUSR.bits() | (mode.bits() & 0o044) >> 2;
-            let mode = (mode & Mode::from_bits_truncate(0o777)) | Mode::from_bits_truncate(run);
-            rustix::fs::fchmod(&file, mode).doing_in("set the permissions of", dir.path(), name)?;
-        }
-        if let Some(there) = like {
-            rustix::fs::fchmod(&file, there.mode).doing_in(
+            let mode = file.meta().doing_in("look at", dir.path(), name)?.mode;
+            file.set_mode(mode | 0o100 | (mode & 0o044) >> 2).doing_in(
                 "set the permissions of",
                 dir.path(),
                 name,
             )?;
         }
-        std::io::Write::write_all(&mut &file, bytes).doing_in("write", dir.path(), name)?;
-        system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
-            path: dir.at(name),
-            source,
-        })?;
+        if let Some(there) = like {
+            file.set_mode(there.meta.mode)
+                .doing_in("set the permissions of", dir.path(), name)?;
+        }
+        file.write_all(bytes).doing_in("write", dir.path(), name)?;
+        synced(file.sync(), || dir.at(name))?;
         Ok(file)
     }
 
@@ -313,7 +299,7 @@ impl UserFile {
 fn behind_links(path: &Path) -> Result<PathBuf> {
     let mut at = path.to_path_buf();
     for _ in 0..LINKS {
-        match std::fs::read_link(&at) {
+        match paths::read_link(&at) {
             Ok(to) => at = at.parent().map_or(to.clone(), |parent| parent.join(&to)),
             Err(_) => return Ok(at),
         }
@@ -331,10 +317,6 @@ fn not_writable(what: &str, path: &Path) -> Error {
         what,
         "give yourself write permission there, or change it by hand; nothing was changed",
     )
-}
-
-fn has_access(path: &Path, access: Access) -> bool {
-    rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok()
 }
 
 /// The opened directory of a path, and the name in it. `None` if the directory does not exist.
@@ -370,10 +352,9 @@ fn drafts(dir: &Dir, name: &OsStr) -> Result<Vec<OsString>> {
     let mut left = Vec::new();
     for entry in dir.list()? {
         let draft = entry?.name;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         if is_draft(&draft, name)
-            && let Ok(file) = rustix::fs::openat(dir, &draft, flags, Mode::empty()).map(File::from)
-            && file.try_lock().is_ok()
+            && let Ok(file) = dir.look(&draft)
+            && file.try_lock().is_ok_and(|is_ours| is_ours)
         {
             left.push(draft);
         }

@@ -3,13 +3,14 @@
 //! A file that another user could have written is never read. The opened directory and file are checked, not their
 //! paths.
 
+use super::directory::synced;
 use super::failpoint::{self, Failpoint};
-use super::{Dir, LockFile, Meta, file_meta, system};
+use super::fs::{Meta, Open};
+use super::{Dir, LockFile};
 use crate::base::error::{Error, ErrorContext, Result};
-use rustix::fs::{Mode, OFlags};
-use std::fs::{File, TryLockError};
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use crate::base::process;
+use crate::disk::paths::PathQuestions;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,9 @@ const BY_OTHERS: u32 = 0o022;
 const READ_BY_OTHERS: u32 = 0o044;
 /// Permission for the group or for other users to open the files of a directory by name.
 const SEARCH_BY_OTHERS: u32 = 0o011;
+
+/// The permissions of a new file.
+const OWN_FILE: u32 = 0o600;
 
 const OWN: &str = "set MAILBAG_TRUST_DIR to a directory of your own";
 
@@ -50,7 +54,7 @@ impl UserDirectory {
         }
         let above = path
             .ancestors()
-            .find(|above| above.exists())
+            .find(|above| above.is_there())
             .unwrap_or(Path::new("/"));
         let dir = Dir::open(above)?;
         // As root with another user's home, this would leave files that this user cannot read.
@@ -64,9 +68,9 @@ impl UserDirectory {
         }
         let mut at = dir;
         for part in path.strip_prefix(above).unwrap_or(path).components() {
-            match rustix::fs::mkdirat(&at, part.as_os_str(), Mode::RWXU) {
+            match at.fs.make_directory(part.as_ref(), 0o700) {
                 Ok(()) => at.sync()?,
-                Err(rustix::io::Errno::EXIST) => {}
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e).doing_in("create the directory", at.path(), part),
             }
             at = at.sub(part)?;
@@ -85,7 +89,7 @@ impl UserDirectory {
         let Some(file) = self.dir.look_if_exists(name)? else {
             return Ok(None);
         };
-        let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
+        let meta = file.meta().doing_in("look at", self.dir.path(), name)?;
         check(&meta, &self.dir.at(name), "600", OWN)?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
             return Err(Error::state(
@@ -113,33 +117,19 @@ impl UserDirectory {
     /// Replaces the content of a file in one step, readable by its owner only. Survives a kill, and after it returns, a
     /// power cut.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let temporary = format!(".{name}.{}.tmp", std::process::id());
+        let temporary = format!(".{name}.{}.tmp", process::id());
         self.dir.remove(&temporary)?;
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(
-            &self.dir,
-            temporary.as_str(),
-            flags,
-            Mode::RUSR | Mode::WUSR,
-        );
-        let mut file = File::from(fd.doing_in("make", self.dir.path(), &temporary)?);
+        let mut file = self
+            .dir
+            .open_file(&temporary, Open::Make(OWN_FILE), "make")?;
         let written = file
             .write_all(bytes)
             .doing_in("write", self.dir.path(), &temporary)
             .and_then(|()| {
                 if failpoint::on(Failpoint::TrustSync) {
-                    let synced = system::sync_file(file.as_fd());
-                    synced.map_err(|source| Error::Sync {
-                        path: self.dir.at(&temporary),
-                        source,
-                    })?;
+                    synced(file.sync(), || self.dir.at(&temporary))?;
                 }
-                rustix::fs::renameat(&self.dir, temporary.as_str(), &self.dir, name).doing_in(
-                    "replace",
-                    self.dir.path(),
-                    name,
-                )
+                self.dir.put_over(&temporary, &self.dir, name)
             });
         if written.is_err() {
             let _ = self.dir.remove(&temporary);
@@ -149,25 +139,20 @@ impl UserDirectory {
 
     /// Locks a file in this directory. Fails after a time limit.
     pub fn hold(&self, name: &str) -> Result<LockFile> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR);
-        let file = LockFile::from(File::from(fd.doing_in("open", self.dir.path(), name)?));
+        let file = LockFile::from(self.dir.open_file(
+            name,
+            Open::ChangeOrMake(OWN_FILE),
+            "open",
+        )?);
         let deadline = Instant::now() + TRUST_WAIT;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(e)) => {
-                    return Err(e).doing_in("lock", self.dir.path(), name);
-                }
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let what = format!("another process holds {}", self.dir.at(name).display());
-                    return Err(Error::busy(what, "try again later"));
-                }
+        while !file.try_lock().doing_in("lock", self.dir.path(), name)? {
+            if Instant::now() >= deadline {
+                let what = format!("another process holds {}", self.dir.at(name).display());
+                return Err(Error::busy(what, "try again later"));
             }
+            std::thread::sleep(Duration::from_millis(5));
         }
+        Ok(file)
     }
 }
 

@@ -1,16 +1,15 @@
-//! The owner of a room, and its directory.
+//! Creating a room's directory, and changing who may use its files.
 
-use super::Dir;
-use super::access::NewFileAccess;
+use super::fs::root;
+use super::{Dir, paths};
 use crate::base::error::{ErrorContext, Result};
-use rustix::fs::{Mode, fchmod};
-use rustix::io::Errno;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The user and the group of the directory at a path, which this user need not be able to open.
 pub fn owner_of(path: &Path) -> Result<(u32, u32)> {
-    let stat = rustix::fs::stat(path).doing("look at", path)?;
-    Ok((stat.st_uid, stat.st_gid))
+    let meta = paths::meta(path).doing("look at", path)?;
+    Ok((meta.uid, meta.gid))
 }
 
 impl Dir {
@@ -18,7 +17,7 @@ impl Dir {
     /// only (0700 and 0600).
     pub fn open_room(path: &Path) -> Result<Dir> {
         Ok(Dir {
-            access: NewFileAccess::Owner,
+            is_private: true,
             ..Dir::open(path)?
         })
     }
@@ -28,14 +27,13 @@ impl Dir {
     pub fn make_room(path: &Path) -> Result<Dir> {
         match path.parent() {
             Some(above) if !above.as_os_str().is_empty() => {
-                super::access::make_outside(above).doing("create the directory", above)?;
+                paths::make_directory(above).doing("create the directory", above)?;
             }
             _ => {}
         }
-        let is_new = match rustix::fs::mkdir(path, Mode::RWXU) {
-            Ok(()) => true,
-            Err(Errno::EXIST) => false,
-            Err(e) => return Err(e).doing("create the directory", path),
+        let is_new = match root().make_directory(path, 0o700) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
+            made => made.doing("create the directory", path).map(|()| true)?,
         };
         let dir = Dir::open_room(path)?;
         if is_new {
@@ -47,6 +45,8 @@ impl Dir {
 
     /// Removes the permissions of all users but the owner.
     pub fn close_to_others(&self) -> Result<()> {
-        fchmod(&*self.fd, Mode::RWXU).doing("set the permissions of", &self.path)
+        self.fs
+            .set_mode(0o700)
+            .doing("set the permissions of", &self.path)
     }
 }

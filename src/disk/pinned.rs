@@ -1,15 +1,12 @@
 //! Files that the router writes and people edit.
 
-use super::system::{self, ReadLeaseResult};
-use super::{Dir, Meta, file_meta};
+use super::fs::{Meta, Open, ReadLeaseResult};
+use super::{Dir, File};
 use crate::base::error::{Error, ErrorContext, Result};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The new content of a file that other programs may also write.
 pub struct SharedFileContent<'a> {
@@ -29,12 +26,11 @@ impl Dir {
             .path
             .parent()
             .map_or_else(|| self.path.to_path_buf(), Path::to_path_buf);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, "..", flags, Mode::empty()).doing("open", &path)?;
+        let opened = self.fs.open(Path::new(".."), Open::Outside);
         let above = Dir {
-            fd: Arc::new(fd),
+            fs: opened.doing("open", &path)?,
             path: path.into(),
-            access: super::access::NewFileAccess::Umask,
+            is_private: false,
         };
         let is_top = above.meta()?.is_same_file(&self.meta()?);
         Ok((!is_top).then_some(above))
@@ -68,19 +64,15 @@ impl Dir {
             .and_then(|()| {
                 self.keep_permissions(name, &file)?;
                 if text.is_durable {
-                    system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
+                    file.sync_data().doing_in("sync", self.path(), &temporary)?;
                 }
-                let draft = file_meta(&file).doing_in("look at", self.path(), &temporary)?;
+                let draft = file.meta().doing_in("look at", self.path(), &temporary)?;
                 // The file is closed before it has its name.
                 drop(file);
                 if !self.is_free(name, before)? {
                     return Ok(None);
                 }
-                rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
-                    "replace",
-                    self.path(),
-                    name,
-                )?;
+                self.put_over(&temporary, self, name)?;
                 // The rename changed one of the times. Another program may have written since.
                 let left = self.stat(name)?.filter(|left| left.has_content_of(&draft));
                 Ok(Some(left.unwrap_or(draft)))
@@ -99,11 +91,8 @@ impl Dir {
         else {
             return Ok(());
         };
-        rustix::fs::fchmod(file, Mode::from_raw_mode((there.mode & 0o777) as _)).doing_in(
-            "set the permissions of",
-            self.path(),
-            name,
-        )
+        file.set_mode(there.mode)
+            .doing_in("set the permissions of", self.path(), name)
     }
 
     /// Returns true if the file is missing, or if it is unchanged and not open for writing.
@@ -122,7 +111,7 @@ impl Dir {
 
     /// Fails while a program has a regular file open for writing.
     pub fn check_closed(&self, name: &OsStr) -> Result<()> {
-        if system::lease(&self.look(name)?) == ReadLeaseResult::Writer {
+        if self.look(name)?.lease() == ReadLeaseResult::Writer {
             let what = format!(
                 "a program has {} open for writing, so the router does not replace it",
                 self.at(name).display()
@@ -134,21 +123,12 @@ impl Dir {
 
     /// Adds bytes to the end of a regular file. A failed write leaves no part of them, a kill can.
     pub fn add_to(&self, name: &OsStr, bytes: &[u8]) -> Result<()> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(
-            &*self.fd,
-            name,
-            flags | OFlags::NONBLOCK | OFlags::NOCTTY,
-            Mode::empty(),
-        );
-        let mut file = File::from(fd.doing_in("open", self.path(), name)?);
-        let length = file_meta(&file)
-            .doing_in("look at", self.path(), name)?
-            .size;
+        let mut file = self.open_file(name, Open::Append, "open")?;
+        let length = file.meta().doing_in("look at", self.path(), name)?.size;
         file.write_all(bytes)
             .doing_in("append to", self.path(), name)
             .inspect_err(|_| {
-                let _ = rustix::fs::ftruncate(&file, length);
+                let _ = file.set_len(length);
             })
     }
 
@@ -178,7 +158,7 @@ impl Dir {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::failpoint;
+    use crate::disk::real::linux_calls;
 
     fn text(head: &str) -> SharedFileContent<'_> {
         SharedFileContent {
@@ -220,12 +200,12 @@ mod tests {
 
     #[test]
     fn a_shared_file_that_is_open_for_writing_stays() -> Result<()> {
-        if !failpoint::linux_calls() {
+        if !linux_calls() {
             return Ok(()); // Other systems cannot tell.
         }
         let temporary = tempfile::tempdir().expect("a directory");
         let (path, dir) = (temporary.path().join("x"), Dir::open(temporary.path())?);
-        let mut writer = File::create(&path).expect("it is made");
+        let mut writer = std::fs::File::create(&path).expect("it is made");
         let judged = dir.stat("x")?;
         let refused = dir
             .put_shared(OsStr::new("x"), text("new"), judged.as_ref())

@@ -25,22 +25,15 @@ pub fn keeps(dir: &Dir) -> PowerCutSafety {
 }
 
 /// Decides by the kind of file system. The numbers are in statfs(2). ext2 has the number of ext4.
-#[cfg(target_os = "linux")]
 fn read_kind(dir: &Dir) -> PowerCutSafety {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     const EXT: i64 = 0xef53;
     const XFS: i64 = 0x5846_5342;
     const BTRFS: i64 = 0x9123_683e;
-    let stat = rustix::fs::fstatfs(dir).ok();
-    match stat.map(|stat| super::system::magic(&stat)) {
+    match dir.fs.volume().map(|volume| volume.magic) {
         Some(TMPFS | RAMFS) => PowerCutSafety::Nothing,
         Some(EXT | XFS | BTRFS) => PowerCutSafety::All,
         _ => PowerCutSafety::Unknown,
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn read_kind(_: &Dir) -> PowerCutSafety {
-    PowerCutSafety::Unknown
 }

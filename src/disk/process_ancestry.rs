@@ -1,6 +1,7 @@
 //! The parent processes of this process, up to init: their programs, arguments, directories and variables.
 
 use super::machine::{self, Process};
+use super::paths;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -102,14 +103,14 @@ fn read_parent(stat: &machine::ProcessStat) -> ParentProcess {
         process: Some(stat.process),
         name: stat.name.clone(),
         arguments: read_texts(&files.join("cmdline")),
-        directory: std::fs::read_link(files.join("cwd")).ok(),
+        directory: paths::read_link(&files.join("cwd")).ok(),
         variables: variables.collect(),
     }
 }
 
 /// The texts of a file that ends each one with a zero byte. None if the file cannot be read.
 fn read_texts(file: &Path) -> Vec<String> {
-    let bytes = std::fs::read(file).unwrap_or_default();
+    let bytes = paths::read(file).unwrap_or_default();
     let texts = bytes
         .split(|&byte| byte == 0)
         .filter(|text| !text.is_empty());

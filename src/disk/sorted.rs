@@ -4,12 +4,11 @@
 //! reader notices a block that a power cut tore or that another program changed.
 
 use super::Dir;
+use super::File;
 use crate::base::clock::Stamp;
 use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::Hasher;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
 
 /// A key and a value. The file is sorted by both.
 pub type SortedEntry = (u64, u64);
@@ -58,13 +57,7 @@ impl SortedFile {
         dir.remove(&temporary)?;
         let mut file = BufWriter::new(dir.create(&temporary, b"")?);
         let written = write_all(&mut file, label, entries).doing("write", dir.at(&temporary));
-        let replaced = written.and_then(|()| {
-            rustix::fs::renameat(&*dir.fd, &temporary, &*dir.fd, name).doing_in(
-                "replace",
-                dir.path(),
-                name,
-            )
-        });
+        let replaced = written.and_then(|()| dir.put_over(&temporary, dir, name));
         if replaced.is_err() {
             let _ = dir.remove(&temporary);
         }

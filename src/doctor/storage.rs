@@ -2,8 +2,8 @@
 
 use super::{ExaminedRoom, Finding, count, shell};
 use crate::base::error::Result;
-use crate::disk::machine::{self, FreeSpace};
-use crate::disk::{Dir, events_work, layout};
+use crate::disk::fs::Volume;
+use crate::disk::{Dir, events_work, layout, machine};
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -160,7 +160,7 @@ fn not_writable(room: &Dir, those: &[&Path]) -> Option<Finding> {
 }
 
 fn space(room: &Dir, findings: &mut Vec<Finding>) {
-    let Some(FreeSpace { bytes, files }) = machine::free(room) else {
+    let Some(Volume { bytes, files, .. }) = machine::free(room) else {
         return;
     };
     if bytes < BYTES_LEAST {

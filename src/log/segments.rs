@@ -1,9 +1,9 @@
 //! The files of the log's segments: in `log/`, or packed in the archive.
 
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::disk::File;
 use crate::disk::{Dir, charge_read, layout};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 

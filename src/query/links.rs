@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, quoted, shell_path, shell_word};
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use crate::log;
 use crate::log::state::{self, RoomState};
 use crate::message::id;
@@ -269,7 +270,7 @@ pub fn link_back(room: &Room, settings: &Settings, other: &Room) -> String {
     let here = room
         .dir
         .path()
-        .canonicalize()
+        .real_path()
         .unwrap_or_else(|_| room.dir.path().to_path_buf());
     let project = project(&here);
     let is_free = |tag: &&str| {

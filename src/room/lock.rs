@@ -5,10 +5,10 @@ use super::Room;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
+use crate::disk::File;
 use crate::disk::machine::{self, Process};
-use crate::disk::{Dir, LockFile, Meta, file_meta, has_stable_inodes, is_locked, layout};
+use crate::disk::{Dir, LockFile, Meta, has_stable_inodes, is_locked, layout};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
 
@@ -54,16 +54,12 @@ impl Room {
         let begun = Instant::now();
         let (mut same, mut since) = (None, begun);
         loop {
-            match file.try_lock() {
-                Ok(()) => {
-                    LockNote::read(&mut file)
-                        .map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
-                    return RouterLock::hold(self.dir.clone(), file, mode).map(LockAttempt::Ours);
-                }
-                Err(TryLockError::Error(e)) => {
-                    return Err(e).doing_in("lock", self.dir.path(), layout::LOCK);
-                }
-                Err(TryLockError::WouldBlock) => {}
+            if file
+                .try_lock()
+                .doing_in("lock", self.dir.path(), layout::LOCK)?
+            {
+                LockNote::read(&mut file).map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
+                return RouterLock::hold(self.dir.clone(), file, mode).map(LockAttempt::Ours);
             }
             let holder = self.who_holds(&mut file);
             if holder.mode != RouterMode::Pass {
@@ -139,17 +135,17 @@ impl Room {
             Err(e) => return Err(e),
         };
         // The system also locks a directory or a FIFO, but a router cannot use it.
-        file_meta(&file)
+        file.meta()
             .doing_in("look at", self.dir.path(), layout::LOCK)?
             .check_regular(&self.dir.at(layout::LOCK))?;
         match file.try_lock_shared() {
-            Ok(()) => file.unlock().map(|()| RouterPresence::Absent).doing_in(
+            Ok(true) => file.unlock().map(|()| RouterPresence::Absent).doing_in(
                 "unlock",
                 self.dir.path(),
                 layout::LOCK,
             ),
-            Err(TryLockError::WouldBlock) => Ok(RouterPresence::Running(self.who_holds(&mut file))),
-            Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
+            Ok(false) => Ok(RouterPresence::Running(self.who_holds(&mut file))),
+            Err(e) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
         }
     }
 
@@ -347,7 +343,7 @@ pub struct RouterLock {
 
 impl RouterLock {
     fn hold(dir: Dir, file: LockFile, mode: RouterMode) -> Result<RouterLock> {
-        let left = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?;
+        let left = file.meta().doing_in("look at", dir.path(), layout::LOCK)?;
         let text = LockNote::of_this_process(mode).text();
         let mut lock = RouterLock {
             dir,
@@ -376,7 +372,7 @@ impl RouterLock {
         let _ = file.put_text(text.trim_end());
         file.touch();
         self.text = read_text(file).doing_in("read", dir.path(), layout::LOCK)?;
-        self.left = file_meta(file).doing_in("look at", dir.path(), layout::LOCK)?;
+        self.left = file.meta().doing_in("look at", dir.path(), layout::LOCK)?;
         Ok(())
     }
 
@@ -388,7 +384,7 @@ impl RouterLock {
         }
         self.step = Instant::now();
         self.file.touch();
-        if let Ok(left) = file_meta(&self.file) {
+        if let Ok(left) = self.file.meta() {
             self.left = left;
         }
     }

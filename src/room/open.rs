@@ -4,6 +4,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, shell_path};
 use crate::disk::git::main_worktree;
+use crate::disk::paths::PathQuestions;
 use crate::disk::{Dir, Meta, layout, machine, owner_of};
 use crate::message::id;
 use crate::room::charter::CharterFile;
@@ -74,7 +75,7 @@ impl Room {
             return Room::of(dir).check_finished();
         }
         let below = layout::below(path, layout::ROOM.as_ref());
-        let fix = if layout::below(&below, layout::SPOOL.as_ref()).is_dir() {
+        let fix = if layout::below(&below, layout::SPOOL.as_ref()).leads_to_directory() {
             format!("name the room below it: {}", below.display())
         } else {
             format!("create one with `mailbag init {}`", shell_path(path))
@@ -323,7 +324,7 @@ pub fn check_expanded(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     let is_variable = |rest: &str| rest.starts_with(|c: char| c == '{' || c.is_ascii_alphabetic());
     let has_variable = text.split('$').skip(1).any(is_variable);
-    if !(text.starts_with('~') || has_variable) || path.exists() {
+    if !(text.starts_with('~') || has_variable) || path.is_there() {
         return Ok(());
     }
     Err(Error::usage(
@@ -350,7 +351,7 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
     let missed = if found == Some(0) {
         None
     } else {
-        let damaged = nearer().find(|place| place.symlink_metadata().is_ok());
+        let damaged = nearer().find(|place| place.is_named());
         damaged
             .map(MissedRoom::Damaged)
             .or_else(|| find_gone(nearer()).map(MissedRoom::Gone))
@@ -400,7 +401,7 @@ pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
     if !is_link(&room) {
         return Ok(room);
     }
-    let real = room.canonicalize().unwrap_or_else(|_| room.clone());
+    let real = room.real_path().unwrap_or_else(|_| room.clone());
     Err(Error::untrusted(
         format!(
             "{} is a symbolic link to {}, and is not followed",

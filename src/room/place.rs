@@ -7,6 +7,7 @@ use crate::base::error::Result;
 use crate::base::test_variable;
 use crate::base::text::shell_path;
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -120,7 +121,7 @@ impl Room {
     fn place(&self) -> Result<RecordedLocation> {
         let path = self.dir.path();
         let path = path
-            .canonicalize()
+            .real_path()
             .unwrap_or_else(|_| Path::new(path).to_path_buf());
         Ok(RecordedLocation {
             inode: self.dir.meta()?.inode,

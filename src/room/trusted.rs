@@ -3,6 +3,7 @@
 use super::Room;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::Dir;
+use crate::disk::paths::PathQuestions;
 use crate::room::consent::{self, ConsentList, RoomIdentity};
 use crate::room::owner::check_owner;
 use crate::room::settings::Settings;
@@ -44,11 +45,7 @@ impl Room {
 
     /// The identity of the room, which another room at the same path does not have.
     pub fn identity(&self) -> Result<RoomIdentity> {
-        let path = self
-            .dir
-            .path()
-            .canonicalize()
-            .doing("find", self.dir.path())?;
+        let path = self.dir.path().real_path().doing("find", self.dir.path())?;
         let (there, own) = (Dir::open_room(&path)?.meta()?, self.dir.meta()?);
         if (there.device, there.inode) != (own.device, own.inode) {
             return Err(Error::moved(

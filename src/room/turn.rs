@@ -3,7 +3,6 @@
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::{Dir, LockFile, layout};
-use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
 /// A router's right to change the room. The router releases it between batches, so that a backup can take it.
@@ -48,22 +47,20 @@ impl RoomTurn {
     pub fn take(&mut self, within: Duration) -> Result<bool> {
         self.is_wanted = self.is_wanted && self.look_if_wanted()?;
         let is_ours = if self.is_wanted {
-            Err(TryLockError::WouldBlock)
+            Ok(false)
         } else {
             self.lock.try_lock()
         };
         match is_ours {
-            Ok(()) => {
+            Ok(true) => {
                 self.since = None;
                 Ok(true)
             }
-            Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.room.path(), layout::TURN),
-            Err(TryLockError::WouldBlock)
-                if self.since.get_or_insert_with(Instant::now).elapsed() < within =>
-            {
+            Err(e) => Err(e).doing_in("lock", self.room.path(), layout::TURN),
+            Ok(false) if self.since.get_or_insert_with(Instant::now).elapsed() < within => {
                 Ok(false)
             }
-            Err(TryLockError::WouldBlock) => {
+            Ok(false) => {
                 let held = self.room.locked(layout::TURN_WANTED, &self.wanted);
                 let Error::Busy { what, fix } = held else {
                     unreachable!("it is held")
@@ -87,15 +84,13 @@ impl RoomTurn {
 
     fn look_if_wanted(&self) -> Result<bool> {
         match self.wanted.try_lock_shared() {
-            Ok(()) => self
+            Ok(true) => self
                 .wanted
                 .unlock()
                 .doing_in("unlock", self.room.path(), layout::TURN_WANTED)
                 .map(|()| false),
-            Err(TryLockError::WouldBlock) => Ok(true),
-            Err(TryLockError::Error(e)) => {
-                Err(e).doing_in("lock", self.room.path(), layout::TURN_WANTED)
-            }
+            Ok(false) => Ok(true),
+            Err(e) => Err(e).doing_in("lock", self.room.path(), layout::TURN_WANTED),
         }
     }
 }

@@ -6,6 +6,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
+use crate::disk::paths::PathQuestions;
 use crate::disk::{UserDirectory, layout};
 use crate::message::claim::rfc3339;
 use crate::room::Room;
@@ -60,7 +61,7 @@ impl Browsers {
         let place = room
             .dir
             .path()
-            .canonicalize()
+            .real_path()
             .unwrap_or_else(|_| room.dir.path().to_path_buf());
         let digest = hex(&hash(place.as_os_str().as_encoded_bytes()));
         Browsers {

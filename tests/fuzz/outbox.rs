@@ -115,7 +115,9 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
 /// of this process open for a moment, and the router skips open files.
 pub(crate) fn let_go(path: &Path) {
     let begun = Instant::now();
-    while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == ReadLeaseResult::Writer) {
+    while fs::File::open(path).is_ok_and(|file| {
+        disk::File::from(std::os::fd::OwnedFd::from(file)).lease() == ReadLeaseResult::Writer
+    }) {
         assert!(
             begun.elapsed() < Duration::from_secs(20),
             "somebody holds {} open",

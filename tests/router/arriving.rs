@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::{Town, python};
-use mailbag::disk::failpoint;
+use mailbag::disk::linux_calls;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -52,7 +52,7 @@ fn python_s_slow_pieces_arrive_whole_and_never_before_the_file_is_closed() {
 #[test]
 fn a_complete_message_that_is_still_open_waits_and_delays_no_other_mail() {
     // P3
-    if !failpoint::linux_calls() {
+    if !linux_calls() {
         return; // Other systems cannot tell.
     }
     let town = alice_and_bob().run();
@@ -70,7 +70,7 @@ fn a_complete_message_that_is_still_open_waits_and_delays_no_other_mail() {
 #[test]
 fn a_file_is_taken_after_its_writer_has_closed_it_even_if_no_event_tells_of_that() {
     // P3
-    if !failpoint::linux_calls() {
+    if !linux_calls() {
         return; // Other systems cannot tell.
     }
     let town = alice_and_bob().run();

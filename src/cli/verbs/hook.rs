@@ -13,6 +13,7 @@ use crate::clients::kind::Client;
 use crate::clients::rewake::{IdleWait, IdleWaitEnd};
 use crate::clients::session_watch;
 use crate::disk::limit_reads;
+use crate::disk::paths::PathQuestions;
 use crate::query::identity;
 use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, is_run_by_another};
@@ -218,7 +219,7 @@ pub(crate) fn room(cx: &CommandContext, event: &HookEvent) -> Result<Option<Room
     let directory = event
         .directory
         .clone()
-        .filter(|directory| directory.is_dir());
+        .filter(|directory| directory.leads_to_directory());
     cx.room_of_hook(&directory.map_or_else(here, Ok)?)
 }
 

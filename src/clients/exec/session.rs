@@ -10,6 +10,7 @@ use crate::commands::send::{self, MessageDraft, OutboxMessage};
 use crate::commands::share::{self, share_opened};
 use crate::commands::{files, permitted};
 use crate::disk::machine;
+use crate::disk::paths::PathQuestions;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::status_line::{ReportMessage, StatusLine, line};
@@ -79,7 +80,7 @@ impl ExecSession {
         let path = room.dir.path();
         let context = files::context(room, &settings);
         let place = CommandEnvironment {
-            room: path.canonicalize().doing("find", path)?,
+            room: path.real_path().doing("find", path)?,
             role: known.map_or(request.role.clone(), |agent| agent.role.clone()),
             session: environment::session(),
             hold: hold.name().to_owned(),

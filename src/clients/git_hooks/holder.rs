@@ -6,6 +6,7 @@ use crate::base::limits;
 use crate::clients::install::read_file;
 use crate::disk::git::{self, RepositorySelection, Worktree};
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ impl HookRepository {
         if let Some(config) = LEFTHOOK
             .iter()
             .map(|name| layout::of_client(&self.top, name))
-            .find(|path| path.exists())
+            .find(|path| path.is_there())
         {
             return Ok(HookOwner::other(
                 config,
@@ -161,6 +162,5 @@ fn pre_commit(hook: &str, line: &str) -> String {
 
 /// Returns true for a symbolic link.
 pub(super) fn is_link(path: &Path) -> bool {
-    path.symlink_metadata()
-        .is_ok_and(|meta| meta.file_type().is_symlink())
+    crate::disk::paths::read_link(path).is_ok()
 }

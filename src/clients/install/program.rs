@@ -3,6 +3,7 @@
 use super::notes;
 use crate::base::error::{Error, Result};
 use crate::disk::machine;
+use crate::disk::paths::PathQuestions;
 use std::path::Path;
 
 /// The program to call: by name if the PATH leads to this program, else by path.
@@ -12,8 +13,8 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
     }
     let this = std::env::current_exe()
         .ok()
-        .and_then(|path| path.canonicalize().ok());
-    let found = machine::program(notes::NAME).and_then(|path| path.canonicalize().ok());
+        .and_then(|path| path.real_path().ok());
+    let found = machine::program(notes::NAME).and_then(|path| path.real_path().ok());
     match this {
         Some(this) if !found.is_some_and(|found| found == this || starts(&found, &this)) => {
             program_at(&this)

@@ -7,6 +7,7 @@ use super::{hooks, read_file, text, toml};
 use crate::base::hash::{hash, hex};
 use crate::clients::kind::{Client, TrustRecord};
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -120,7 +121,7 @@ fn codex(scope: InstallScope, homes: &ClientDirectories) -> HookTrust {
     };
     let config = layout::of_client(&Client::Codex.directory(homes), "config.toml");
     let config = read(&config).unwrap_or_default();
-    let names: Vec<PathBuf> = [Some(file.clone()), file.canonicalize().ok()]
+    let names: Vec<PathBuf> = [Some(file.clone()), file.real_path().ok()]
         .into_iter()
         .flatten()
         .collect();

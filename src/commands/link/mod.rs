@@ -10,6 +10,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, shell_path};
 use crate::disk::layout;
+use crate::disk::paths::PathQuestions;
 use crate::query::links;
 use crate::room::actor::require_person;
 use crate::room::settings::{
@@ -259,7 +260,7 @@ fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
                 ),
             )
         })?;
-    let other = Room::open(&place.canonicalize().doing("find", place)?)?;
+    let other = Room::open(&place.real_path().doing("find", place)?)?;
     if other.dir.meta()?.is_same_file(&room.dir.meta()?) {
         return Err(Error::usage(
             "this is the room itself",

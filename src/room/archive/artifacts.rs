@@ -12,10 +12,10 @@ use crate::base::clock::Stamp;
 use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::base::limits;
-use crate::disk::{self, Dir, DraftFile, Meta, ReadLeaseResult, file_meta, layout, machine};
+use crate::disk::File;
+use crate::disk::{self, Dir, DraftFile, Meta, ReadLeaseResult, layout, machine};
 use rustix::fs::FileType;
-use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The smallest shared text that is compressed when it is old. Compressing smaller files saves little space.
@@ -95,18 +95,17 @@ fn look(
         Ok(file) => file,
         Err(e) => return skipped(&e.to_string()),
     };
-    if file_meta(&file).doing_in("look at", dir.path(), &name)? != meta
+    if file.meta().doing_in("look at", dir.path(), &name)? != meta
         || !is_text(&file).doing_in("read", dir.path(), &name)?
     {
         return Ok(None);
     }
-    let (digest, _) = hash_stream(&file).doing_in("read", dir.path(), &name)?;
-    (&file).rewind().doing_in("read", dir.path(), &name)?;
+    let (digest, _) = hash_stream(file.clone()).doing_in("read", dir.path(), &name)?;
     if !is_shared(&below, &digest)? {
         return Ok(None);
     }
     let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
-    match (machine::write_obstacle(dir), disk::lease(&file)) {
+    match (machine::write_obstacle(dir), file.lease()) {
         _ if !fits => skipped("its name is too long to append .zst"),
         (Some(why), _) => skipped(&format!("it cannot be removed: {why}")),
         (None, ReadLeaseResult::Writer) => skipped("another program has it open for writing"),
@@ -122,10 +121,11 @@ fn look(
 
 /// Text contains no zero bytes, and its first bytes are valid UTF-8. Only the last character of that part may be
 /// incomplete.
-fn is_text(mut file: &File) -> std::io::Result<bool> {
+fn is_text(file: &File) -> std::io::Result<bool> {
     let mut beginning = Vec::new();
-    file.take(ARTIFACT_BYTES).read_to_end(&mut beginning)?;
-    file.rewind()?;
+    file.clone()
+        .take(ARTIFACT_BYTES)
+        .read_to_end(&mut beginning)?;
     let is_whole = match std::str::from_utf8(&beginning) {
         Ok(_) => true,
         Err(e) => e.error_len().is_none(),
@@ -166,7 +166,7 @@ impl ArchiveWriter {
             // A killed run compressed the file before it could remove the original, or the compressed file is a user's
             // own.
             Some(_) => {
-                let weight = hash_stream(file).doing_in("read", dir.path(), name)?;
+                let weight = hash_stream(file.clone()).doing_in("read", dir.path(), name)?;
                 if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed))
                     .is_ok_and(|there| there == weight)
                 {
@@ -185,7 +185,7 @@ impl ArchiveWriter {
                 dir.remove(&draft)?;
                 let draft = DraftFile::new(dir, &draft)?;
                 let path = draft.path();
-                let (draft, weight) = pack::pack_stream(file, draft, &path, progress)?;
+                let (draft, weight) = pack::pack_stream(file.clone(), draft, &path, progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
                     return Err(wrong(&path, "its content differs from the file"));

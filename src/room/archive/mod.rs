@@ -16,7 +16,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, DraftFile, LockFile, file_meta, layout};
+use crate::disk::{Barrier, Dir, DraftFile, LockFile, layout};
 use crate::log::state::RoomState;
 use crate::room::Room;
 use pack::wrong;
@@ -136,18 +136,18 @@ impl ArchiveWriter {
         let logs = self.room.sub(layout::LOG)?;
         let live = layout::segment(number);
         let file = logs.look(&live)?;
-        let meta = file_meta(&file).doing_in("look at", logs.path(), &live)?;
+        let meta = file.meta().doing_in("look at", logs.path(), &live)?;
         let (archive, name) = (self.directory()?, layout::archived_segment(number));
         let below = layout::archived(&name);
         let weight = if archive.stat(&name)?.is_some() {
             // A killed run compressed the segment before it could remove it.
-            let weight = hash_stream(&file).doing_in("read", logs.path(), &live)?;
+            let weight = hash_stream(file.clone()).doing_in("read", logs.path(), &live)?;
             self.compare(&below, weight, &logs.at(&live))?;
             weight
         } else {
             let draft = DraftFile::new(&archive, &layout::draft(&name))?;
             let path = draft.path();
-            let (draft, weight) = pack::pack_stream(&file, draft, &path, progress)?;
+            let (draft, weight) = pack::pack_stream(file.clone(), draft, &path, progress)?;
             self.make_durable(&draft)?;
             if pack::weigh_packed(draft.look()?, &path)? != weight {
                 return Err(wrong(&path, "its content differs from the segment"));

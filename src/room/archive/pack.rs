@@ -4,7 +4,7 @@ use super::sources::{PackSource, SkippedFile};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_pieces, hash_stream};
 use crate::base::limits;
-use crate::disk::{Dir, Meta, ReadLeaseResult, file_meta, layout, lease};
+use crate::disk::{Dir, Meta, ReadLeaseResult, layout};
 use rustix::fs::FileType;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -101,7 +101,7 @@ fn read(dir: &Dir, source: &PackSource) -> Result<Option<(Meta, Vec<u8>)>, Strin
         Err(e) if e.is_missing() => return Ok(None),
         file => file.map_err(|e| e.to_string())?,
     };
-    let meta = file_meta(&file).map_err(|e| e.to_string())?;
+    let meta = file.meta().map_err(|e| e.to_string())?;
     if meta.kind != FileType::RegularFile {
         return Err("it is not a regular file".into());
     }
@@ -111,15 +111,15 @@ fn read(dir: &Dir, source: &PackSource) -> Result<Option<(Meta, Vec<u8>)>, Strin
             meta.size
         ));
     }
-    if lease(&file) == ReadLeaseResult::Writer {
+    if file.lease() == ReadLeaseResult::Writer {
         return Err(BUSY.into());
     }
     let mut bytes = Vec::with_capacity(meta.size as usize + 1);
-    (&file)
+    file.clone()
         .take(meta.size + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| e.to_string())?;
-    let now = file_meta(&file).map_err(|e| e.to_string())?;
+    let now = file.meta().map_err(|e| e.to_string())?;
     if now != meta || bytes.len() as u64 != meta.size {
         return Err(BUSY.into());
     }

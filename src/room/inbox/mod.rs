@@ -8,7 +8,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, LockFile, file_meta, layout};
+use crate::disk::{Barrier, Dir, LockFile, layout};
 use crate::log::find;
 use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
 use crate::message::record::Record;
@@ -16,7 +16,6 @@ use rustix::fs::FileType;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::TryLockError;
 use std::path::Path;
 
 /// The number of alternative names that are tried if the name of a file is already used.
@@ -228,13 +227,13 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<MessageLock>
         Ok(file) => LockFile::from(file),
     };
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(_)) => return Ok(Some(MessageLock { _lock: None })),
-        Ok(()) => {}
+        Ok(false) => return Ok(None),
+        Err(_) => return Ok(Some(MessageLock { _lock: None })),
+        Ok(true) => {}
     }
     // Another process may have moved the file after it was opened.
     let is_there =
-        inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
+        inbox.stat(name)?.map(|meta| meta.inode) == file.meta().ok().map(|meta| meta.inode);
     Ok(is_there.then_some(MessageLock { _lock: Some(file) }))
 }
 

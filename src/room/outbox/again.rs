@@ -5,7 +5,7 @@ use super::lines::{lines, numbered};
 use super::look::{read_whole, ready, too_large, unfit};
 use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, ReadLeaseResult, file_meta};
+use crate::disk::{Dir, ReadLeaseResult};
 
 /// Reads the lines of a picked-up file after the last routed one. If they cannot be read, the next line gets the
 /// problem.
@@ -19,11 +19,11 @@ pub fn go_on(
         Ok(file) => file,
         Err(e) => return look_at_unopenable(e),
     };
-    let meta = file_meta(&file).doing_in("look at", claims.path(), claim)?;
+    let meta = file.meta().doing_in("look at", claims.path(), claim)?;
     if let Some(problem) = unfit(&meta) {
         return Ok(ready(Err(problem), meta));
     }
-    if disk::lease(&file) == ReadLeaseResult::Writer {
+    if file.lease() == ReadLeaseResult::Writer {
         return Ok(FileReadiness::Later(
             "a program still has it open for writing",
             Some(limits::OPEN_MOST),

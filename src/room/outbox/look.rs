@@ -4,11 +4,11 @@ use super::content::{FileCompleteness, FileContent, FileReadiness, PickupConditi
 use super::{UnreadyFiles, lines};
 use crate::base::error::{ErrorContext, Problem, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, Meta, ReadLeaseResult, file_meta, layout};
+use crate::disk::File;
+use crate::disk::{Dir, Meta, ReadLeaseResult, layout};
 use rustix::fs::FileType;
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 
 /// Examines a file: its type, whether it is complete, and whether a program is still writing it. Reads a file that is
@@ -23,7 +23,7 @@ pub fn look(
         Ok(file) => file,
         Err(e) => return look_at_unopenable(dir, name, e, patience),
     };
-    let meta = file_meta(&file).doing_in("look at", dir.path(), name)?;
+    let meta = file.meta().doing_in("look at", dir.path(), name)?;
     if let Some(problem) = unfit(&meta) {
         return Ok(ready(Err(problem), meta));
     }
@@ -36,7 +36,7 @@ pub fn look(
             Some(wait),
         ));
     }
-    let lease = disk::lease(&file);
+    let lease = file.lease();
     if lease == ReadLeaseResult::Writer {
         let wait = patience.wait_for_writer(dir, name, &meta);
         return Ok(FileReadiness::Later(

@@ -94,7 +94,6 @@ fn unchanged_for(known: &mut UnchangedFiles, dir: &Dir, name: &OsStr, meta: &Met
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::file_meta;
     use std::io::Write;
 
     #[test]
@@ -106,22 +105,26 @@ mod tests {
             OsStr::new("x.json"),
         );
         let mut patience = UnreadyFiles::new(None);
-        let mut wait = |file: &std::fs::File, opened: Duration| {
+        let mut wait = |opened: Duration| {
             let since = Instant::now()
                 .checked_sub(opened)
                 .expect("an uptime of seconds");
             for (_, at) in patience.open.values_mut() {
                 *at = since;
             }
-            patience.wait_for_writer(&dir, name, &file_meta(file).expect("its metadata"))
+            patience.wait_for_writer(
+                &dir,
+                name,
+                &dir.stat("x.json").ok().flatten().expect("its metadata"),
+            )
         };
-        assert_eq!(wait(&file, Duration::ZERO), limits::OPEN_FIRST);
-        let later = wait(&file, Duration::from_millis(500));
+        assert_eq!(wait(Duration::ZERO), limits::OPEN_FIRST);
+        let later = wait(Duration::from_millis(500));
         assert!((500..1000).contains(&later.as_millis()), "{later:?}");
-        assert_eq!(wait(&file, Duration::from_secs(9)), limits::OPEN_MOST);
+        assert_eq!(wait(Duration::from_secs(9)), limits::OPEN_MOST);
         file.write_all(b"{}").expect("a file");
         assert_eq!(
-            wait(&file, Duration::from_secs(9)),
+            wait(Duration::from_secs(9)),
             limits::OPEN_FIRST,
             "the rest may be written now"
         );

@@ -8,12 +8,11 @@ use super::{COMMAND, CallingSession, LockedSessions, Process, SessionLease};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, LockFile, file_meta, is_locked, layout};
+use crate::disk::{Dir, LockFile, is_locked, layout};
 use crate::message::id;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::os::unix::fs::FileExt;
 
 /// A session as recorded in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +133,7 @@ impl SessionHold {
     /// Takes the hold again, under the same name, if its file was removed: `sessions/` may be deleted at any time. A renewal
     /// that fails has no other effect.
     pub fn renew(&mut self, room: &Room) {
-        if file_meta(&self.lock).is_ok_and(|meta| meta.links > 0) {
+        if self.lock.meta().is_ok_and(|meta| meta.links > 0) {
             return;
         }
         match SessionHold::lock(room, &self.name, &self.agent, &self.session, self.lasting) {

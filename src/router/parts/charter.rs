@@ -6,7 +6,7 @@ use super::pending::PendingWork;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::base::text::count_of;
-use crate::disk::{Dir, Meta, ReadLeaseResult, layout, lease};
+use crate::disk::{Dir, Meta, ReadLeaseResult, layout};
 use crate::log::state::RoomState;
 use crate::message::envelope::CHARTER;
 use crate::room::charter::{Charter, CharterFile, Lane, MISSING};
@@ -142,7 +142,7 @@ fn push_list(body: &mut String, title: &str, lines: impl ExactSizeIterator<Item 
 
 fn is_being_written(room: &Dir) -> bool {
     room.look(layout::CHARTER)
-        .is_ok_and(|file| lease(&file) == ReadLeaseResult::Writer)
+        .is_ok_and(|file| file.lease() == ReadLeaseResult::Writer)
 }
 
 /// The subject and the body of the notice. Text from the file is on separate lines, because any agent may have written it.

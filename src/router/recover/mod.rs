@@ -338,9 +338,7 @@ pub fn file_system_time(room: &Room) -> Result<i128> {
     let name = layout::clock_file();
     dir.remove(&name)?;
     let made = dir.create(&name, b"")?;
-    let time = crate::disk::file_meta(&made)
-        .doing_in("look at", dir.path(), &name)?
-        .changed;
+    let time = made.meta().doing_in("look at", dir.path(), &name)?.changed;
     dir.remove(&name)?;
     Ok(time)
 }

@@ -5,7 +5,7 @@ use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::hash::is_hash_of;
 use crate::base::limits;
 use crate::base::text::quoted;
-use crate::disk::{Dir, Meta, file_meta, layout};
+use crate::disk::{Dir, Meta, layout};
 use crate::message::Message;
 use crate::message::id::tag_of;
 use crate::message::link::{EnclosedFile, size};
@@ -124,7 +124,7 @@ fn read_file(config: &RoomConfig, path: &Path, most: u64) -> Result<(Vec<u8>, Me
     let dir = parent.map_or_else(|| Ok(context.clone()), |parent| context.sub(parent))?;
     let name = path.file_name().unwrap_or_default();
     let file = dir.look(name)?;
-    let meta = file_meta(&file).doing_in("look at", dir.path(), name)?;
+    let meta = file.meta().doing_in("look at", dir.path(), name)?;
     let mut bytes = Vec::new();
     if meta.kind == FileType::RegularFile {
         file.take(most + 1)

@@ -6,6 +6,7 @@
 use super::{FileHint, RouterEvent, WatchedPlace, add, start};
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
+use crate::disk::paths::PathQuestions;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
 use notify::{Event, EventKind, EventKindMask, RecommendedWatcher, Watcher as _};
 use std::collections::HashMap;
@@ -54,7 +55,7 @@ impl RoomWatches {
         // An absolute path stays valid if the router's working directory changes.
         let root = room
             .path()
-            .canonicalize()
+            .real_path()
             .unwrap_or_else(|_| room.path().to_path_buf());
         let (places, sender) = (Arc::new(WatchedPlaces::default()), sender.clone());
         let known = places.clone();

@@ -2,7 +2,7 @@
 
 use super::tail::LineClassifier;
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::disk::{Dir, file_meta, layout};
+use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn last_shown(room: &Dir, state: &RoomState, channel: &str) -> Result<u64> {
     let Some(mut file) = room.look_if_exists(&path)? else {
         return Ok(0);
     };
-    let meta = file_meta(&file).doing_in("look at", room.path(), &path)?;
+    let meta = file.meta().doing_in("look at", room.path(), &path)?;
     meta.check_regular(&room.at(&path))?;
     Ok(LineClassifier::new(room, state, channel)
         .last_of_ours(&mut file, meta.size, &room.at(&path))?

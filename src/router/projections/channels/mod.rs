@@ -17,7 +17,8 @@ pub use incomplete_channel::{
 pub use line::{ChannelLine, line, of_record};
 
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::disk::{AppendFile, Dir, Meta, file_meta, layout};
+use crate::disk::File;
+use crate::disk::{AppendFile, Dir, Meta, layout};
 use crate::log;
 use crate::log::LogPosition;
 use crate::log::state::RoomState;
@@ -27,7 +28,6 @@ use crate::router::projections::ProjectedMessage;
 use foreign::{AgentFinder, ForeignLines, RemovedLines};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use tail::{LineClassifier, RouterLines};
@@ -286,7 +286,7 @@ impl ChannelFiles {
             }
             file => file?,
         };
-        let meta = file_meta(&file).doing("look at", &path)?;
+        let meta = file.meta().doing("look at", &path)?;
         reject_other_kinds(&meta, &path)?;
         let upto = match self.left.get(channel) {
             Some(left) if left.is_same_file(&meta) && meta.size >= left.size => left.size,

@@ -3,6 +3,7 @@
 use super::line;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::Dir;
+use crate::disk::File;
 use crate::log;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
@@ -11,7 +12,6 @@ use crate::message::record::EventKind;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 

@@ -5,11 +5,11 @@ use super::head::{self, WorklogHead};
 use super::{WorklogTarget, entry};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash_stream, hex};
-use crate::disk::{Dir, DraftFile, Meta, file_meta};
+use crate::disk::File;
+use crate::disk::{Dir, DraftFile, Meta};
 use crate::router::projections::ProjectionReport;
 use crate::router::projections::foreign::GeneratedFile;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
@@ -49,8 +49,8 @@ impl ExistingWorklog {
             return Ok(None);
         };
         let (path, mut begin) = (dir.at(name), Vec::new());
-        let meta = file_meta(&file).doing("look at", &path)?;
-        (&file)
+        let meta = file.meta().doing("look at", &path)?;
+        file.clone()
             .take(WORKLOG_HEAD as u64)
             .read_to_end(&mut begin)
             .doing("read", &path)?;
@@ -69,7 +69,7 @@ impl ExistingWorklog {
                 self.seek(at as u64)?;
                 entries.seek(SeekFrom::Start(0)).doing("read", &self.path)?;
                 let is_same = is_beginning(
-                    &mut BufReader::new(&self.file),
+                    &mut BufReader::new(self.file.clone()),
                     &mut BufReader::new(entries),
                 );
                 Ok(if is_same.doing("read", &self.path)? {
@@ -105,7 +105,7 @@ impl ExistingWorklog {
     /// Identifies the content.
     fn digest(&mut self) -> Result<String> {
         self.seek(0)?;
-        let (hash, _) = hash_stream(&self.file).doing("read", &self.path)?;
+        let (hash, _) = hash_stream(self.file.clone()).doing("read", &self.path)?;
         Ok(hex(&hash)[..12].to_owned())
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn write_older(
     let mut last = 0;
     if let Some(there) = there {
         there.seek(head::entries_at(&there.begin) as u64)?;
-        let mut lines = BufReader::new(&there.file);
+        let mut lines = BufReader::new(there.file.clone());
         let mut line = Vec::new();
         loop {
             line.clear();

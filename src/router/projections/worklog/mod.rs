@@ -17,7 +17,7 @@ mod place;
 use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, DraftFile, SharedFileContent, file_meta, layout};
+use crate::disk::{Dir, DraftFile, SharedFileContent, layout};
 use crate::log;
 use crate::log::LogPosition;
 use crate::log::state::RoomState;
@@ -251,7 +251,7 @@ impl Worklog {
             let Some(mut file) = target.dir.look_regular(&target.name)? else {
                 return self.retry();
             };
-            let there = file_meta(&file).doing("look at", target.dir.at(&target.name))?;
+            let there = file.meta().doing("look at", target.dir.at(&target.name))?;
             let rest = Some((&mut file, note.entries_at));
             let text = SharedFileContent {
                 head: &head,
