@@ -1,0 +1,108 @@
+//! Each call of a story fails: once, or from then on. The act may end with an error; afterwards the story goes on.
+
+use super::explore::{Exploration, SAMPLE, Scene, Size};
+use crate::sim::{Call, Failure, Fate};
+use rustix::io::Errno;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+const ERRORS: [Errno; 5] = [
+    Errno::NOSPC,
+    Errno::IO,
+    Errno::MFILE,
+    Errno::ROFS,
+    Errno::ACCESS,
+];
+
+impl Exploration<'_> {
+    /// Lets each call of each act fail. A full run tries each error, once and lasting; another run
+    /// chooses one, and the smallest one chooses the calls as well.
+    pub(crate) fn fail_each_call(&mut self) {
+        let begun = Instant::now();
+        let scenes = self.scenes();
+        let acts = scenes.len().max(1);
+        for scene in scenes {
+            let mut whole = scene.play.clone();
+            whole.machine.watch();
+            whole.play(&self.story.acts[scene.act]).ok();
+            let calls = whole.machine.calls();
+            let mut numbers: Vec<usize> = (0..calls.len()).collect();
+            if self.size == Size::Sample {
+                numbers = self.random.some_of(numbers, SAMPLE / acts + 1);
+            }
+            for number in numbers {
+                let mut failures = failures(number, &calls[number]);
+                if self.size < Size::Full {
+                    failures = self.random.some_of(failures, 1);
+                }
+                for failure in failures {
+                    self.fail(&scene, &calls[number], failure);
+                }
+            }
+        }
+        self.figures.time += begun.elapsed();
+    }
+
+    fn fail(&mut self, scene: &Scene, call: &Call, failure: Failure) {
+        let error = std::io::Error::from_raw_os_error(failure.errno);
+        let lasts = if failure.lasts { ", and so on" } else { "" };
+        let place = format!("act {}: {call} fails: {error}{lasts}", scene.act);
+        self.figures.failures += 1;
+        let mut play = scene.play.clone();
+        play.machine.watch();
+        play.machine.fail(Some(failure));
+        let act = &self.story.acts[scene.act];
+        let played = catch_unwind(AssertUnwindSafe(|| {
+            play.play(act).err().map(|e| e.to_string())
+        }));
+        play.machine.fail(None);
+        if played.is_err() {
+            self.complain(&place, "mailbag panicked".to_owned());
+            return;
+        }
+        let next = self.next_after(scene.act);
+        let is_refused = matches!(played, Ok(Some(_)));
+        self.without = self.ending_without(scene.act).filter(|_| is_refused);
+        if call.name.is_sync() && failure.errno == Errno::IO.raw_os_error() {
+            let steps = play.machine.steps();
+            let fates = [Fate::Journal, Fate::Unordered];
+            let crashes = play.machine.crashes(steps, &fates, &mut self.random);
+            for crash in self.random.some_of(crashes, 1) {
+                let place = format!("{place}; then {}", crash.fate);
+                self.go_on(play.on(crash.machine), next, &place);
+            }
+        }
+        self.go_on(play, next, &place);
+        self.without = None;
+    }
+}
+
+/// The possible failures of a call.
+fn failures(number: usize, call: &Call) -> Vec<Failure> {
+    let errors = ERRORS.map(Errno::raw_os_error);
+    // A message file that mailbag may not read is rejected, if it is two seconds old.
+    let is_message = call
+        .paths
+        .iter()
+        .any(|path| path.to_string_lossy().contains("/outbox/") && path.extension().is_some());
+    let possible = errors
+        .into_iter()
+        .filter(|errno| call.name.can_fail_with(*errno))
+        .filter(|errno| !is_message || *errno != Errno::ACCESS.raw_os_error());
+    let ways = possible.flat_map(|errno| {
+        let is_write =
+            call.name == crate::sim::CallName::Write && errno == Errno::NOSPC.raw_os_error();
+        let failure = |lasts, short| Failure {
+            call: number,
+            errno,
+            lasts,
+            short,
+        };
+        [
+            Some(failure(false, false)),
+            Some(failure(true, false)),
+            is_write.then(|| failure(true, true)),
+        ]
+    });
+    ways.flatten().collect()
+}

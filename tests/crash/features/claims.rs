@@ -1,0 +1,106 @@
+//! Claims: granted, refused, waiting, released, handed over, and over.
+
+use crate::crash::explore::holds;
+use crate::crash::story::{Act, ROOM, Story, drops};
+use serde_json::json;
+
+#[test]
+fn claims_are_granted_and_refused() {
+    holds(&Story::new("claims", &["alice", "bob"]).then([
+        drops(
+            "alice",
+            "a1",
+            json!({"type": "claim", "claims": ["src", "task:x"]}),
+        ),
+        Act::pass(ROOM),
+        drops("bob", "b1", json!({"type": "claim", "claims": ["src/b"]})),
+        Act::pass(ROOM),
+    ]));
+}
+
+#[test]
+fn a_release_grants_the_claim_that_waits() {
+    holds(
+        &Story::new("a release", &["alice", "bob"])
+            .before([
+                drops("alice", "a1", json!({"type": "claim", "claims": ["src"]})),
+                Act::pass(ROOM),
+            ])
+            .then([
+                drops(
+                    "bob",
+                    "b1",
+                    json!({"type": "claim", "claims": ["src/b"], "wait": true}),
+                ),
+                Act::pass(ROOM),
+                drops("alice", "a2", json!({"type": "release", "claims": "all"})),
+                Act::pass(ROOM),
+            ]),
+    );
+}
+
+#[test]
+fn an_offer_is_accepted_and_another_declined() {
+    holds(
+        &Story::new("handoffs", &["alice", "bob"])
+            .before([
+                drops(
+                    "alice",
+                    "a1",
+                    json!({"type": "claim", "claims": ["src", "docs"]}),
+                ),
+                Act::pass(ROOM),
+            ])
+            .then([
+                drops(
+                    "alice",
+                    "a2",
+                    json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}),
+                ),
+                drops(
+                    "alice",
+                    "a3",
+                    json!({"type": "handoff", "to": "bob", "claims": ["docs"], "body": "this too"}),
+                ),
+                Act::pass(ROOM),
+                drops(
+                    "bob",
+                    "b1",
+                    json!({"type": "accept", "in_reply_to": "alice/a2"}),
+                ),
+                drops(
+                    "bob",
+                    "b2",
+                    json!({"type": "decline", "in_reply_to": "alice/a3"}),
+                ),
+                Act::pass(ROOM),
+            ]),
+    );
+}
+
+#[test]
+fn a_claim_lapses_and_the_next_one_is_granted() {
+    holds(
+        &Story::new("a lease", &["alice", "bob"])
+            .before([
+                drops(
+                    "alice",
+                    "a1",
+                    json!({"type": "claim", "claims": ["src"], "lease": "5m"}),
+                ),
+                Act::pass(ROOM),
+                drops(
+                    "bob",
+                    "b1",
+                    json!({"type": "claim", "claims": ["src"], "wait": true}),
+                ),
+                Act::pass(ROOM),
+            ])
+            .then([
+                Act::Wait(280),
+                Act::pass(ROOM),
+                Act::Wait(60),
+                Act::pass(ROOM),
+            ]),
+    );
+}

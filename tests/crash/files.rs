@@ -1,0 +1,6 @@
+//! Files other than plain mail, and commands that write files.
+
+mod archive;
+mod commands;
+mod foreign;
+mod readers;

@@ -1,0 +1,116 @@
+//! Archive, rotation of the log, checkpoint and index.
+
+use super::super::explore::holds;
+use super::super::story::{Act, ROOM, Story, drops};
+use mailbag::base::clock::Stamp;
+use mailbag::commands::archive;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+/// Packs everything that there is.
+fn archived() -> Act {
+    Act::Do(ROOM, |room| {
+        let bound = Stamp::parse("2027-01-01T00:00:00Z").expect("a time");
+        archive::archive(room, bound, false, &mut |_| {}).1
+    })
+}
+
+fn letter(id: &str) -> Act {
+    drops("alice", id, json!({"to": "bob", "body": "x"}))
+}
+
+#[test]
+fn mail_is_archived() {
+    holds(
+        &Story::new("mail is archived", &["alice", "bob"])
+            .before([
+                letter("a1"),
+                drops("bob", "wrong", json!({"to": "nobody", "body": "x"})),
+                Act::pass(ROOM),
+                Act::Move("room/inbox/bob"),
+                Act::pass(ROOM),
+            ])
+            .then([archived(), letter("a2"), Act::pass(ROOM)]),
+    );
+}
+
+#[test]
+fn an_archived_message_is_dropped_again_and_answered() {
+    holds(
+        &Story::new("an archived message is dropped again", &["alice", "bob"])
+            .with("MAILBAG_TEST_SEGMENT_BYTES", "1000")
+            .before([letter("a1"), Act::pass(ROOM), Act::Take("room/inbox/bob")])
+            .before([letter("a2"), Act::pass(ROOM), archived()])
+            .then([
+                letter("a1"),
+                drops(
+                    "bob",
+                    "answer",
+                    json!({"to": "alice", "body": "x", "in_reply_to": "a1"}),
+                ),
+                Act::pass(ROOM),
+                archived(),
+            ]),
+    );
+}
+
+/// The second and the third message go to new segments, and the archiver takes the first.
+#[test]
+fn the_log_goes_on_in_a_new_segment() {
+    holds(
+        &Story::new("a new segment", &["alice", "bob"])
+            .with("MAILBAG_TEST_SEGMENT_BYTES", "2000")
+            .before(["b1", "b2", "b3"].map(letter))
+            .then([
+                Act::pass(ROOM),
+                letter("a1"),
+                Act::pass(ROOM),
+                archived(),
+                letter("a2"),
+                Act::pass(ROOM),
+            ]),
+    );
+}
+
+#[test]
+fn a_large_shared_file_is_compressed() {
+    let text = "a long line of text\n".repeat(4000);
+    let digest: String = Sha256::digest(&text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let shared = json!([{"path": "long.md", "sha256": digest}]);
+    holds(
+        &Story::new("a large shared file", &["alice", "bob"])
+            .before([
+                Act::Write("room/context/long.md".into(), text.into_bytes()),
+                drops(
+                    "alice",
+                    "shared",
+                    json!({"to": "bob", "attachments": shared}),
+                ),
+                Act::pass(ROOM),
+            ])
+            .then([archived()]),
+    );
+}
+
+/// Old ids are only in the index on the disk, and the state is read from a checkpoint.
+#[test]
+fn a_duplicate_after_a_checkpoint() {
+    holds(
+        &Story::new("a duplicate after a checkpoint", &["alice", "bob"])
+            .with("MAILBAG_TEST_RECENT_IDS", "2")
+            .with("MAILBAG_TEST_CHECKPOINT_BYTES", "500")
+            .before([letter("a1"), Act::pass(ROOM)])
+            .then([
+                letter("a2"),
+                letter("a3"),
+                letter("a4"),
+                Act::pass(ROOM),
+                letter("a1"),
+                letter("a5"),
+                Act::pass(ROOM),
+            ]),
+    );
+}

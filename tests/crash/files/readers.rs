@@ -1,0 +1,150 @@
+//! Recipients that move, copy and remove their mail, with and without a sync, and between two steps of a pass.
+
+use super::super::explore::{holds, holds_under};
+use super::super::kept::READ;
+use super::super::story::{Act, ROOM, Story, drops};
+use crate::sim::Fate;
+use mailbag::commands::read::{ReadSelection, find, mark_seen};
+use mailbag::disk::Dir;
+use mailbag::router::daemon::pass;
+use mailbag::{Result, Room};
+use serde_json::json;
+use std::path::Path;
+
+const INBOX: &str = "room/inbox/bob";
+
+/// Mail has come, and more follows.
+fn story(name: &'static str) -> Story {
+    Story::new(name, &["alice", "bob"]).before([letter("a1"), letter("a2"), Act::pass(ROOM)])
+}
+
+fn letter(id: &str) -> Act {
+    drops("alice", id, json!({"to": "bob", "body": "x"}))
+}
+
+fn mail(inbox: &Dir) -> Result<Vec<String>> {
+    let mut names = inbox.names()?;
+    names.retain(|name| name.ends_with(".json") && !name.starts_with('.'));
+    Ok(names)
+}
+
+fn inbox(room: &Room) -> Result<Dir> {
+    room.dir.sub("inbox/bob")
+}
+
+/// Writes a copy of all unread mail elsewhere, under the id of the message.
+fn copy_elsewhere(room: &Room) -> Result<()> {
+    let (inbox, read) = (inbox(room)?, Dir::open(Path::new("/home"))?.make("read")?);
+    for name in mail(&inbox)? {
+        let copy = inbox.read(&name, 1 << 20)?.unwrap_or_default();
+        let message: serde_json::Value = serde_json::from_slice(&copy).unwrap_or_default();
+        let id = message["id"].as_str().unwrap_or("damaged");
+        read.replace(id, id.as_bytes())?;
+    }
+    assert!(read.path() == Path::new(READ));
+    Ok(())
+}
+
+fn remove_all(room: &Room) -> Result<()> {
+    let inbox = inbox(room)?;
+    mail(&inbox)?
+        .iter()
+        .try_for_each(|name| inbox.remove(name))?;
+    inbox.sync()
+}
+
+/// `mailbag read`.
+fn read(room: &Room) -> Result<()> {
+    let shown = find(room, "bob", &ReadSelection::All)?;
+    mark_seen(room, "bob", &shown.mails)
+}
+
+#[test]
+fn a_reader_that_moves_mail_without_a_sync() {
+    holds(&story("a reader that moves without a sync").then([
+        Act::MoveLoosely(INBOX),
+        letter("a3"),
+        Act::pass(ROOM),
+        Act::MoveLoosely(INBOX),
+        Act::pass(ROOM),
+        // A power cut may have undone the moves.
+        Act::Move(INBOX),
+        Act::pass(ROOM),
+    ]));
+}
+
+#[test]
+fn a_reader_that_copies_mail_and_removes_it() {
+    // On btrfs a copy can be delivered again if its inbox alone was synced: docs/reliability.md.
+    let fates = [Fate::Kill, Fate::Journal];
+    holds_under(
+        &fates,
+        &story("a reader that copies and removes").then([
+            Act::Do(ROOM, |room| {
+                copy_elsewhere(room)?;
+                remove_all(room)
+            }),
+            letter("a3"),
+            Act::pass(ROOM),
+        ]),
+    );
+}
+
+#[test]
+fn a_reader_that_only_copies_mail() {
+    holds(&story("a reader that only copies").then([
+        Act::Do(ROOM, copy_elsewhere),
+        letter("a3"),
+        Act::Do(ROOM, |room| {
+            pass(room)?;
+            copy_elsewhere(room)
+        }),
+    ]));
+}
+
+#[test]
+fn mail_is_read_by_a_command() {
+    holds(&story("mail is read by a command").then([
+        Act::Do(ROOM, read),
+        letter("a3"),
+        Act::pass(ROOM),
+        Act::Do(ROOM, read),
+        Act::pass(ROOM),
+        // A power cut may have undone the moves.
+        Act::Move(INBOX),
+        Act::pass(ROOM),
+    ]));
+}
+
+/// The reader takes the copies of an interrupted pass before the next pass.
+#[test]
+fn mail_is_taken_before_an_interrupted_pass_is_repaired() {
+    holds(&story("mail is taken before the repair").then([
+        letter("a3"),
+        drops("alice", "a4", json!({"to": ["bob", "alice"], "body": "x"})),
+        Act::Once(ROOM, |room| pass(room).map(drop)),
+        Act::Take(INBOX),
+        Act::pass(ROOM),
+        Act::Take(INBOX),
+    ]));
+}
+
+/// Two processes: a reader holds the mail that it shows while the router works.
+#[test]
+fn a_pass_while_mail_is_shown() {
+    holds(&story("a pass while mail is shown").then([
+        letter("a3"),
+        Act::Do(ROOM, |room| {
+            let shown = find(room, "bob", &ReadSelection::All)?;
+            let other = find(room, "bob", &ReadSelection::Oldest)?;
+            pass(room)?;
+            mark_seen(room, "bob", &shown.mails)?;
+            mark_seen(room, "bob", &other.mails)
+        }),
+        Act::Do(ROOM, read),
+        Act::pass(ROOM),
+        // A power cut may have undone the moves.
+        Act::Move(INBOX),
+        Act::pass(ROOM),
+    ]));
+}
