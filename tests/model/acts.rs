@@ -2,6 +2,7 @@
 
 use super::letters::{Broken, Expires, Flaw, Letter, Mail, instant};
 use super::people::{AGENTS, ALIASES, Address, Name, PATTERNS, ROLES, TOPICS};
+use crate::sim::Fate;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt;
@@ -29,17 +30,25 @@ pub(super) enum Act {
     Later(u32),
     /// A pass over the room.
     Pass,
-    /// A pass that is killed at its so manieth call that changes something, or ends before.
-    Killed { call: usize, side: Side },
+    /// A pass and a crash at one of its steps. `choice` chooses one of the disks that the crash can leave.
+    Crash {
+        step: usize,
+        fate: Fate,
+        choice: usize,
+    },
+    /// A pass with one failing call, or with failing calls from then on.
+    Fail {
+        call: usize,
+        error: usize,
+        lasts: bool,
+    },
 }
 
-/// The ways of writing a file into an outbox.
+/// The name of a file in an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dropping {
     /// The first character of its name: files of one outbox are read in the order of their names.
     pub(super) first: char,
-    /// Written in place, rather than moved there.
-    pub(super) in_place: bool,
     /// True for a name without the form of a message file.
     pub(super) aside: bool,
 }
@@ -62,16 +71,8 @@ pub(super) enum Edit {
     Alias(Name, Vec<Address>),
 }
 
-/// The side of a call that a kill hits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Before,
-    Halfway,
-    After,
-}
-
-/// Any act, with kills or without.
-pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
+/// Any act, with crashes and failing calls or without.
+pub(super) fn acts(crashes: bool) -> BoxedStrategy<Act> {
     let sender = || prop_oneof![8 => select(&AGENTS[..4]), 1 => select(&AGENTS[..])];
     let drop = (sender(), letter(), dropping()).prop_map(|(sender, letter, as_)| Act::Drop {
         sender,
@@ -86,9 +87,10 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
         which,
         way,
     });
-    let calls = prop_oneof![1..20usize, 1..150usize];
-    let sides = select(vec![Side::Before, Side::Halfway, Side::After]);
-    let killed = (calls, sides).prop_map(|(call, side)| Act::Killed { call, side });
+    let crash = (0..64usize, select(&Fate::ALL[..]), 0..1000usize)
+        .prop_map(|(step, fate, choice)| Act::Crash { step, fate, choice });
+    let fail = (0..1000usize, 0..1000usize, any::<bool>())
+        .prop_map(|(call, error, lasts)| Act::Fail { call, error, lasts });
     prop_oneof![
         12 => drop,
         4 => again,
@@ -96,7 +98,8 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
         4 => edit().prop_map(Act::Edit),
         1 => (1..12u32).prop_map(Act::Later),
         6 => Just(Act::Pass),
-        if kills { 4 } else { 0 } => killed,
+        if crashes { 4 } else { 0 } => crash,
+        if crashes { 2 } else { 0 } => fail,
     ]
     .boxed()
 }
@@ -153,13 +156,7 @@ fn address() -> impl Strategy<Value = Address> {
 
 fn dropping() -> impl Strategy<Value = Dropping> {
     let first = select(vec!['a', 'm', 'z']);
-    (first, any::<bool>(), prop::bool::weighted(0.03)).prop_map(|(first, in_place, aside)| {
-        Dropping {
-            first,
-            in_place,
-            aside,
-        }
-    })
+    (first, prop::bool::weighted(0.03)).prop_map(|(first, aside)| Dropping { first, aside })
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -208,8 +205,18 @@ impl fmt::Debug for Act {
             Act::Edit(edit) => write!(f, "the registry is edited: {edit:?}"),
             Act::Later(hours) => write!(f, "{hours} hours pass, counted from {} on", instant(0)),
             Act::Pass => write!(f, "a pass"),
-            Act::Killed { call, side } => {
-                write!(f, "a pass is killed at its call {call}: {side:?}")
+            Act::Crash { step, fate, choice } => {
+                write!(
+                    f,
+                    "a pass and a crash at step {step}: {fate:?}, disk {choice}"
+                )
+            }
+            Act::Fail { call, error, lasts } => {
+                let from_then_on = if *lasts { " from then on" } else { "" };
+                write!(
+                    f,
+                    "a pass whose call {call} fails with error {error}{from_then_on}"
+                )
             }
         }
     }
@@ -217,16 +224,7 @@ impl fmt::Debug for Act {
 
 impl fmt::Display for Dropping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.in_place {
-            ", written in place"
-        } else {
-            ""
-        };
-        write!(
-            f,
-            " as {}…{}{how}",
-            self.first,
-            if self.aside { ".txt" } else { ".json" }
-        )
+        let end = if self.aside { ".txt" } else { ".json" };
+        write!(f, " as {}…{end}", self.first)
     }
 }

@@ -2,15 +2,12 @@
 
 use super::letters::Letter;
 use super::people::{AGENTS, HUMAN, Name};
-use super::room::{Room, names};
+use super::room::Room;
 use super::state::{Fate, File, State};
-use crate::files;
 use mailbag::log::state::unreached_subject;
 use mailbag::message::record::{EventKind, Record};
-use mailbag::query::status;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// The place of an expired unread copy, below its inbox.
 pub(super) const EXPIRED: &str = "expired";
@@ -30,14 +27,8 @@ pub(super) struct Outcome {
 /// Everything in the log that is about a message, by number.
 pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
     let mut outcomes = BTreeMap::new();
-    let mut segments: Vec<_> = fs::read_dir(room.path("log"))
-        .expect("a log")
-        .flatten()
-        .map(|e| e.path())
-        .collect();
-    segments.sort();
-    for segment in segments {
-        for line in files::read(segment)
+    for segment in room.log() {
+        for line in segment
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
         {
@@ -116,9 +107,7 @@ impl Compared<'_> {
             ("sent", self.retired("sent")),
             ("rejected", self.retired("rejected")),
         ];
-        let blocked = status::status(&self.room.open())
-            .expect("how the room stands")
-            .blocked;
+        let blocked = self.room.blocked();
         let mut became = Vec::new();
         for file in &self.state.files {
             let said = format!("{} of {} ({:?})", file.name, file.sender, file.letter);
@@ -130,7 +119,7 @@ impl Compared<'_> {
                 places.extend(numbers(list).into_iter().map(|seq| (*place, seq)))
             });
             let waiting = format!("outbox/{}/{}", file.sender, file.name);
-            let waits = self.room.path(&waiting).exists();
+            let waits = self.room.exists(&waiting);
             let fate = match &*places {
                 [] if waits => None,
                 [(place, seq)] if !waits => Some((*seq, self.fate(file, place, *seq))),
@@ -172,7 +161,7 @@ impl Compared<'_> {
     fn retired(&mut self, place: &str) -> BTreeMap<(String, String), Vec<u64>> {
         let mut all: BTreeMap<_, Vec<u64>> = BTreeMap::new();
         for agent in AGENTS {
-            for name in names(&self.room.path(place).join(agent)) {
+            for name in self.room.names(&format!("{place}/{agent}")) {
                 match name.split_once('~') {
                     Some((seq, original)) if !name.ends_with(".error.json") => {
                         all.entry((agent.to_owned(), original.to_owned()))
@@ -190,14 +179,9 @@ impl Compared<'_> {
     }
 
     fn fate(&mut self, file: &File, place: &str, seq: u64) -> Fate {
-        let path = self
-            .room
-            .path(place)
-            .join(file.sender)
-            .join(format!("{seq}~{}", file.name));
-        if files::read(&path) != file.letter.bytes() {
-            self.wrong
-                .push(format!("{} is not as it was dropped", path.display()));
+        let path = format!("{place}/{}/{seq}~{}", file.sender, file.name);
+        if self.room.read(&path) != Some(file.letter.bytes()) {
+            self.wrong.push(format!("{path} is not as it was dropped"));
         }
         let outcome = self.outcomes.get(&seq);
         let to = outcome
@@ -225,8 +209,10 @@ impl Compared<'_> {
 
     fn codes(&mut self, file: &File, seq: u64) -> BTreeSet<Name> {
         let name = format!("{seq}~{}.error.json", file.name.trim_end_matches(".json"));
-        let path = self.room.path("rejected").join(file.sender).join(name);
-        let explained: Value = fs::read(&path)
+        let path = format!("rejected/{}/{name}", file.sender);
+        let explained: Value = self
+            .room
+            .read(&path)
             .map(|bytes| serde_json::from_slice(&bytes).expect("JSON"))
             .unwrap_or_default();
         let problems = explained["problems"]
@@ -234,8 +220,7 @@ impl Compared<'_> {
             .cloned()
             .unwrap_or_default();
         if problems.is_empty() {
-            self.wrong
-                .push(format!("{} explains nothing", path.display()));
+            self.wrong.push(format!("{path} explains nothing"));
         }
         // The model's codes are all there are here; any other shows as a difference.
         problems
@@ -350,27 +335,26 @@ impl Compared<'_> {
         let expires = file
             .and_then(|file| file.letter.mail())
             .and_then(|mail| mail.expires);
-        let inbox = self.room.path("inbox").join(agent);
+        let unread = format!("inbox/{agent}/{name}");
         let is_over = self.state.is_over(expires);
         let place = if is_over {
-            inbox.join(EXPIRED).join(name)
+            format!("inbox/{agent}/{EXPIRED}/{name}")
         } else {
-            inbox.join(name)
+            unread.clone()
         };
         let is_concerned = |one: &File| {
             file.is_some_and(|file| file.sender == one.sender)
                 || came.is_some_and(|came| came.to.contains(one.sender))
         };
         let is_delayed = is_over
-            && inbox.join(name).exists()
+            && self.room.exists(&unread)
             && self
                 .state
                 .files
                 .iter()
                 .any(|one| self.room.is_left_unfinished(one) && is_concerned(one));
-        if !taken && !place.exists() && !is_delayed {
-            self.wrong
-                .push(format!("unread, but gone: {}", place.display()));
+        if !taken && !self.room.exists(&place) && !is_delayed {
+            self.wrong.push(format!("unread, but gone: {place}"));
         }
     }
 
@@ -416,15 +400,11 @@ impl Compared<'_> {
 
     fn left_over(&mut self) {
         for directory in ["spool/claim", "spool/stage", "spool/quarantine"] {
-            let Ok(entries) = fs::read_dir(self.room.path(directory)) else {
-                continue;
-            };
-            for name in entries
-                .flatten()
-                .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            {
-                // The torn end of a log is rightly put aside.
-                if directory != "spool/quarantine" || !name.starts_with("log-") {
+            for name in self.room.all_names(directory) {
+                // The torn end of a log is rightly put aside. So is a staged file if its name survived a
+                // power cut that undid the pickup of its message.
+                let is_aside = name.starts_with("log-") || self.room.was_cut;
+                if directory != "spool/quarantine" || !is_aside {
                     self.wrong.push(format!(
                         "left over: {directory}/{name}; blocked: {:?}",
                         self.room.blocked()

@@ -1,30 +1,48 @@
 //! The real room: the effects of the acts, and the messages that its recipients found.
 
-use super::acts::{Act, Edit, Side, Taking};
+use super::acts::{Act, Edit, Taking};
 use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::{File, State};
-use crate::files;
+use crate::sim::{Call, CallName, Control, ControlKind, Failure, Fate, Machine, Node, Random};
+use mailbag::Room as RealRoom;
+use mailbag::base::clock::{self, Stamp};
+use mailbag::base::{process, set_test_variable};
 use mailbag::query::status::{self, BlockedPath};
+use mailbag::query::verify::verify;
 use mailbag::router::daemon::{self, PassResult};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::sync::Arc;
 
-/// The program under test.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
+/// The time before the clock is set.
+const TODAY: &str = "2026-11-21T10:00:00Z";
+/// The time between two acts, in seconds.
+const BETWEEN: i64 = 2;
+const ROOM: &str = "/home/room";
+const ERRORS: [Errno; 5] = [
+    Errno::NOSPC,
+    Errno::IO,
+    Errno::MFILE,
+    Errno::ROFS,
+    Errno::ACCESS,
+];
 
-/// A room, and every file that was ever in its inboxes.
+/// A room on a simulated computer, and every file that was ever in its inboxes.
 pub(super) struct Room {
-    directory: tempfile::TempDir,
-    fault: Option<&'static str>,
+    machine: Machine,
+    /// Whether its syncs have no effect.
+    is_without_syncs: bool,
+    /// The number of times that the computer was used.
+    uses: u32,
     dropped: usize,
+    /// Whether the power was cut.
+    pub(super) was_cut: bool,
     pub(super) found: Found,
-    last: Option<State>,
 }
 
 /// The figures of all sequences of one test: events and their number.
@@ -51,25 +69,20 @@ pub(super) struct Found {
 }
 
 impl Room {
-    /// A room with its first agents; the program runs with this protection disabled.
-    pub(super) fn new(fault: Option<&'static str>) -> Room {
-        let memory = Path::new("/dev/shm");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("mailbag-model-");
-        let directory = if memory.is_dir() {
-            builder.tempdir_in(memory)
-        } else {
-            builder.tempdir()
-        };
-        let directory = directory.expect("a temporary directory");
-        let room = Room {
-            directory,
-            fault,
+    /// A room with its first agents.
+    pub(super) fn new(is_without_syncs: bool) -> Room {
+        set_test_variable("MAILBAG_TEST_CREATED", "all");
+        set_test_variable("MAILBAG_TEST_HOME", "/home");
+        let mut room = Room {
+            machine: Machine::new(),
+            is_without_syncs,
+            uses: 0,
             dropped: 0,
+            was_cut: false,
             found: Found::default(),
-            last: None,
         };
-        mailbag::room::Room::init(&room.path("")).expect("a room");
+        let made = room.at(None, || RealRoom::init(Path::new(ROOM)));
+        made.expect("a room");
         let people = People::at_first();
         let mut agents: Vec<Value> = (0..AT_FIRST)
             .map(|n| json!({"id": people.agents[n].id, "role": people.agents[n].role}))
@@ -84,33 +97,82 @@ impl Room {
             .map(|(alias, to)| (alias, texts(to)))
             .collect();
         room.write_registry(&json!({"agents": agents, "aliases": aliases}));
+        room.machine.settle();
         room
     }
 
-    /// A path below the room.
-    pub(super) fn path(&self, below: &str) -> PathBuf {
-        self.directory.path().join("room").join(below)
+    /// Does something on the computer at this hour, as a process of its own.
+    fn at<T>(&mut self, hour: Option<u32>, act: impl FnOnce() -> T) -> T {
+        self.set_clock(hour);
+        process::set(Some(1000 + self.uses));
+        let done = self.machine.run(act);
+        process::set(None);
+        clock::set(None);
+        done
     }
 
-    /// The room, opened.
-    pub(super) fn open(&self) -> mailbag::room::Room {
-        mailbag::room::Room::open(&self.path("")).expect("the room that was made")
+    fn set_clock(&mut self, hour: Option<u32>) {
+        self.uses += 1;
+        let begun = hour.map_or(TODAY.to_owned(), instant);
+        let begun = Stamp::parse(&begun).expect("a time").micros();
+        let now = begun + i64::from(self.uses) * BETWEEN * 1_000_000;
+        clock::set(Some(Stamp::from_micros(now)));
+    }
+
+    /// Looks at the room.
+    fn within<T>(&self, look: impl FnOnce(&RealRoom) -> T) -> T {
+        self.machine
+            .run(|| look(&RealRoom::open(Path::new(ROOM)).expect("the room that was made")))
+    }
+
+    pub(super) fn read(&self, below: &str) -> Option<Vec<u8>> {
+        self.machine.read(path(below))
+    }
+
+    pub(super) fn exists(&self, below: &str) -> bool {
+        self.machine.exists(path(below))
+    }
+
+    /// The names in a directory, in order; empty without the directory.
+    pub(super) fn all_names(&self, directory: &str) -> Vec<String> {
+        let directory = path(directory);
+        let there = self.machine.tree(&directory).into_keys();
+        let own = there.filter(|path| path.parent() == Some(&directory));
+        own.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+            .collect()
+    }
+
+    /// The message files in a directory.
+    pub(super) fn names(&self, directory: &str) -> Vec<String> {
+        let mut names = self.all_names(directory);
+        names.retain(|name| name.ends_with(".json") && !name.starts_with('.'));
+        names
+    }
+
+    /// The segments of the log, in order.
+    pub(super) fn log(&self) -> Vec<Vec<u8>> {
+        let nodes = self.machine.tree(&path("log")).into_values();
+        let files = nodes.filter_map(|node| match node {
+            Node::File(bytes) => Some(bytes),
+            _ => None,
+        });
+        files.collect()
     }
 
     /// Does to the room what happened, and compares it with the model's state after it where that is settled.
     pub(super) fn play(&mut self, act: &Act, state: &State) {
-        match act {
-            Act::Drop { as_, .. } | Act::Again { as_, .. } => self.drop_file(state, as_.in_place),
-            Act::Take { agent, which, way } => self.take(agent, *which, *way),
-            Act::Edit(edit) => self.edit(edit),
+        match *act {
+            Act::Drop { .. } | Act::Again { .. } => self.drop_file(state),
+            Act::Take { agent, which, way } => self.take(agent, which, way),
+            Act::Edit(ref edit) => self.edit(edit),
             Act::Later(_) => {}
-            Act::Killed { call, side } => self.kill(state, *call, *side),
+            Act::Crash { step, fate, choice } => self.crash(state, step, fate, choice),
+            Act::Fail { call, error, lasts } => self.fail(state, call, error, lasts),
             Act::Pass => {
                 self.pass(state);
                 self.holds(state);
             }
         }
-        self.last = Some(state.clone());
     }
 
     /// After a last pass everything has to be where it belongs, and one pass more has nothing to do.
@@ -129,16 +191,16 @@ impl Room {
             may_be_unfinished || before == after,
             "one more pass did something; before:\n{before:?}\nafter:\n{after:?}"
         );
-        if let Err(e) = mailbag::query::verify::verify(&self.open()) {
+        if let Err(e) = self.within(verify) {
             panic!("log verify: {e}");
         }
         count("sequences", 1);
         count("files", state.files.len());
         count("copies", self.found.copies.len());
         count("taken by recipients", self.found.taken.len());
-        compare::outcomes(self)
-            .values()
-            .for_each(|outcome| count(outcome.event.as_str(), 1));
+        for outcome in compare::outcomes(self).values() {
+            count(outcome.event.as_str(), 1);
+        }
     }
 
     fn holds(&mut self, state: &State) {
@@ -149,51 +211,45 @@ impl Room {
 
     /// Returns true if this file is unfinished and still in its outbox.
     pub(super) fn is_left_unfinished(&self, file: &File) -> bool {
-        let outbox = self.path("outbox").join(file.sender);
-        file.letter.is_unfinished() && outbox.join(&file.name).exists()
+        let waiting = format!("outbox/{}/{}", file.sender, file.name);
+        file.letter.is_unfinished() && self.exists(&waiting)
     }
 
     /// The router's entries for undelivered files.
     pub(super) fn blocked(&self) -> Vec<BlockedPath> {
-        status::status(&self.open())
+        self.within(status::status)
             .map(|status| status.blocked)
             .unwrap_or_default()
     }
 
-    fn drop_file(&mut self, state: &State, in_place: bool) {
+    fn drop_file(&mut self, state: &State) {
         let Some(file) = state.files.get(self.dropped) else {
             return;
         };
         self.dropped += 1;
-        let outbox = self.path("outbox").join(file.sender);
-        files::make_dir(&outbox);
-        let draft = outbox.join(if in_place {
-            file.name.clone()
-        } else {
-            format!(".{}", file.name)
-        });
-        files::write(&draft, file.letter.bytes());
-        files::rename(draft, outbox.join(&file.name));
-        crate::fuzz::outbox::let_go(&outbox.join(&file.name));
+        let place = path(&format!("outbox/{}/{}", file.sender, file.name));
+        self.set_clock(state.hour);
+        self.machine.write(place, file.letter.bytes());
+        clock::set(None);
     }
 
     fn take(&mut self, agent: Name, which: usize, way: Taking) {
         self.look();
-        let inbox = self.path("inbox").join(agent);
-        let unread = names(&inbox);
+        let unread = self.names(&format!("inbox/{agent}"));
         let Some(name) = unread.get(which % unread.len().max(1)) else {
             return;
         };
+        let inbox = path(&format!("inbox/{agent}"));
         let away = match way {
             Taking::ToSeen => Some(inbox.join("seen")),
-            Taking::Elsewhere => Some(self.directory.path().join(agent)),
+            Taking::Elsewhere => Some(Path::new("/home").join(agent)),
             Taking::Delete => None,
         };
         match away {
-            None => files::remove_file(inbox.join(name)),
+            None => self.machine.remove(inbox.join(name)),
             Some(away) => {
-                files::make_dir(&away);
-                files::rename(inbox.join(name), away.join(name));
+                self.machine.make_directory(&away);
+                self.machine.rename(inbox.join(name), away.join(name));
             }
         }
         self.found.taken.insert((agent, name.clone()));
@@ -202,143 +258,137 @@ impl Room {
     /// Every recipient reads its inbox.
     fn look(&mut self) {
         for agent in AGENTS.into_iter().chain([HUMAN]) {
-            let inbox = self.path("inbox").join(agent);
-            let expired = inbox.join(compare::EXPIRED);
-            let there = names(&inbox)
-                .into_iter()
-                .map(|name| (inbox.join(&name), name));
-            for (file, name) in there.chain(
-                names(&expired)
-                    .into_iter()
-                    .map(|name| (expired.join(&name), name)),
-            ) {
-                let bytes = files::read(file);
-                let key = (agent, name);
-                if self.found.taken.contains(&key) {
-                    self.found
-                        .again
-                        .push(format!("{} came to {agent} once more", key.1));
-                }
-                let before = self.found.copies.insert(key.clone(), bytes);
-                if before.is_some_and(|before| before != self.found.copies[&key]) {
-                    self.found
-                        .again
-                        .push(format!("{} of {agent} has other content now", key.1));
+            let inbox = format!("inbox/{agent}");
+            for place in [inbox.clone(), format!("{inbox}/{}", compare::EXPIRED)] {
+                for name in self.names(&place) {
+                    let bytes = self
+                        .read(&format!("{place}/{name}"))
+                        .expect("it was listed");
+                    self.find((agent, name), bytes);
                 }
             }
         }
     }
 
+    fn find(&mut self, key: (Name, String), bytes: Vec<u8>) {
+        let (agent, name) = &key;
+        if self.found.taken.contains(&key) {
+            let again = format!("{name} came to {agent} once more");
+            self.found.again.push(again);
+        }
+        let before = self.found.copies.get(&key);
+        if before.is_some_and(|before| *before != bytes) {
+            let other = format!("{name} of {agent} has other content now");
+            self.found.again.push(other);
+        }
+        self.found.copies.insert(key, bytes);
+    }
+
     fn edit(&self, edit: &Edit) {
-        let bytes = files::read(self.path("registry.json"));
+        let bytes = self.read("registry.json").expect("a registry");
         let mut registry: Value = serde_json::from_slice(&bytes).expect("JSON");
         let agents = registry["agents"].as_array_mut().expect("a list");
-        let find = |id: &str| agents.iter().position(|agent| agent["id"] == id);
-        match edit {
-            Edit::Add(id, role) if find(id).is_none() => {
-                agents.push(json!({"id": id, "role": role}))
+        let place = |id: &str| agents.iter().position(|agent| agent["id"] == id);
+        let (id, field, value) = match edit {
+            Edit::Add(id, role) => {
+                if place(id).is_none() {
+                    agents.push(json!({"id": id, "role": role}));
+                }
+                return self.write_registry(&registry);
             }
-            Edit::Add(..) => {}
-            Edit::Retire(id) => find(id)
-                .into_iter()
-                .for_each(|n| agents[n]["status"] = json!("retired")),
-            Edit::Activate(id) => find(id)
-                .into_iter()
-                .for_each(|n| agents[n]["status"] = json!("online")),
-            Edit::Role(id, role) => find(id)
-                .into_iter()
-                .for_each(|n| agents[n]["role"] = json!(role)),
             Edit::Alias(alias, to) => {
                 registry["aliases"][alias] =
                     json!(to.iter().map(Address::text).collect::<Vec<_>>());
+                return self.write_registry(&registry);
             }
+            Edit::Retire(id) => (id, "status", "retired"),
+            Edit::Activate(id) => (id, "status", "online"),
+            Edit::Role(id, role) => (id, "role", *role),
+        };
+        if let Some(place) = place(id) {
+            agents[place][field] = json!(value);
         }
         self.write_registry(&registry);
     }
 
     fn write_registry(&self, registry: &Value) {
-        let beside = self.path(".registry.json.editing");
-        files::write(
-            &beside,
-            serde_json::to_vec_pretty(registry).expect("JSON prints"),
-        );
-        files::rename(beside, self.path("registry.json"));
+        let text = serde_json::to_vec_pretty(registry).expect("JSON prints");
+        let beside = path(".registry.json.editing");
+        self.machine.write(&beside, text);
+        self.machine.rename(beside, path("registry.json"));
     }
 
-    /// One pass: in this process if possible, otherwise by the program, with its settable clock and
-    /// protections.
-    fn pass(&self, state: &State) {
-        if state.hour.is_none() && self.fault.is_none() {
-            match daemon::pass(&self.open()) {
-                Ok(PassResult::Routed(_)) => return,
-                other => panic!("a pass ended as {other:?}"),
-            }
+    fn pass(&mut self, state: &State) {
+        match self.try_pass(state) {
+            Ok(PassResult::Routed(_)) => {}
+            other => panic!("a pass ended as {other:?}"),
         }
-        let ran = self.command(state).output().expect("the program runs");
-        assert!(
-            ran.status.success(),
-            "a pass: {}, {}",
-            ran.status,
-            String::from_utf8_lossy(&ran.stderr)
-        );
     }
 
-    fn command(&self, state: &State) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .args(["run", "--once", "--room"])
-            .arg(self.path(""))
-            .current_dir(self.directory.path());
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MAILBAG_")) {
-            command.env_remove(name);
+    fn try_pass(&mut self, state: &State) -> mailbag::Result<PassResult> {
+        if self.is_without_syncs {
+            self.machine.swallow(Some(Control {
+                kind: ControlKind::Swallow,
+                matches: Arc::new(|call: &Call| call.name.is_sync()),
+            }));
         }
-        command.envs(state.hour.map(|hour| ("MAILBAG_TEST_NOW", instant(hour))));
-        command.envs(self.fault.map(|fault| ("MAILBAG_FAILPOINT", fault)));
-        command
+        self.at(state.hour, || {
+            RealRoom::open(Path::new(ROOM)).and_then(|room| daemon::pass(&room))
+        })
     }
 
-    #[cfg(all(
-        target_os = "linux",
-        target_env = "gnu",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    ))]
-    fn kill(&self, state: &State, call: usize, side: Side) {
-        use crate::sweep::tracer::{End, Moment, Plan, Tracer};
-        let moment = match side {
-            Side::Before => Moment::Before,
-            Side::Halfway => Moment::Halfway,
-            Side::After => Moment::After,
-        };
-        let mut tracer = Tracer::new(&self.path("")).expect("a tracer");
-        let outcome = tracer
-            .run(self.command(state), Plan::Kill { call, moment })
-            .expect("it can be traced");
-        let ended = matches!(outcome.end, End::Killed | End::Exited(0));
-        count("passes killed", usize::from(outcome.end == End::Killed));
-        assert!(
-            ended,
-            "the pass to be killed ended as {:?}: {}",
-            outcome.end, outcome.stderr
-        );
-    }
-
-    #[cfg(not(all(
-        target_os = "linux",
-        target_env = "gnu",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )))]
-    fn kill(&self, state: &State, _: usize, _: Side) {
+    /// A pass, and a crash at one of its steps.
+    fn crash(&mut self, state: &State, step: usize, fate: Fate, choice: usize) {
+        let begun = self.machine.steps();
         self.pass(state);
+        let step = begun + step % (self.machine.steps() - begun + 1);
+        let mut random = Random::new(choice as u64);
+        let mut crashes = self.machine.crashes(step, &[fate], &mut random);
+        let crash = crashes.swap_remove(choice % crashes.len());
+        self.machine = crash.machine;
+        self.was_cut |= fate != Fate::Kill;
+        count("crashes", 1);
+    }
+
+    /// A pass with a failing call.
+    fn fail(&mut self, state: &State, call: usize, error: usize, lasts: bool) {
+        let errno = ERRORS[error % ERRORS.len()].raw_os_error();
+        let before = self.machine.copy();
+        self.machine.watch();
+        self.try_pass(state).ok();
+        let calls = std::mem::replace(&mut self.machine, before).calls();
+        let possible: Vec<usize> = (0..calls.len())
+            .filter(|n| can_fail(&calls[*n], errno))
+            .collect();
+        let Some(call) = possible.get(call % possible.len().max(1)) else {
+            return;
+        };
+        self.machine.fail(Some(Failure {
+            call: *call,
+            errno,
+            lasts,
+            short: false,
+        }));
+        self.try_pass(state).ok();
+        self.machine.fail(None);
+        count("passes with failing calls", 1);
     }
 }
 
-/// The message files in a directory, in order; empty without the directory.
-pub(super) fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names
-        .filter(|name| name.ends_with(".json") && !name.starts_with('.'))
-        .collect();
-    names.sort();
-    names
+/// Returns true if a call can fail with this error. A message that cannot be opened for lack of a permission is rightly
+/// rejected.
+fn can_fail(call: &Call, errno: i32) -> bool {
+    let is_message = |path: &PathBuf| {
+        let below = path.strip_prefix(ROOM).unwrap_or(path);
+        below.starts_with("outbox") || below.starts_with("spool/claim")
+    };
+    let is_rejection = errno == Errno::ACCESS.raw_os_error()
+        && call.name == CallName::Open
+        && call.paths.iter().any(is_message);
+    call.name.can_fail_with(errno) && !is_rejection
+}
+
+/// A path in the room.
+fn path(below: &str) -> PathBuf {
+    Path::new(ROOM).join(below)
 }

@@ -1,6 +1,6 @@
 //! The model: the content of the room, and the possible outcomes of each dropped file.
 //!
-//! Without killed passes, each file has exactly one fate. A killed pass may have stopped anywhere,
+//! Without interrupted passes, each file has exactly one fate. An interrupted pass may have stopped anywhere,
 //! and a later edit or drop may or may not have counted already. Then a file has every fate that
 //! each of the passes would have given it, and the room must show exactly one of them.
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The model as a state machine, with passes that are killed or without.
+/// The model as a state machine, with passes that are interrupted or without.
 pub(super) struct Model<const CRASHES: bool>;
 
 /// The state of the model.
@@ -24,8 +24,8 @@ pub(super) struct State {
     pub(super) hour: Option<u32>,
     /// The outboxes that the human gets a notice about: surely, or perhaps.
     pub(super) notices: BTreeMap<Name, bool>,
-    /// Whether the last pass was killed.
-    killed: bool,
+    /// Whether the last pass was interrupted.
+    interrupted: bool,
 }
 
 /// A file that was dropped.
@@ -39,7 +39,7 @@ pub(super) struct File {
     pub(super) open: bool,
     /// Its name is none of a message.
     pub(super) aside: bool,
-    /// A killed pass may have taken it.
+    /// An interrupted pass may have taken it.
     perhaps_taken: bool,
 }
 
@@ -62,16 +62,7 @@ impl<const CRASHES: bool> ReferenceStateMachine for Model<CRASHES> {
     type Transition = Act;
 
     fn init_state() -> BoxedStrategy<State> {
-        let people = People::at_first();
-        let (files, notices) = (Vec::new(), BTreeMap::new());
-        Just(State {
-            people,
-            files,
-            hour: None,
-            notices,
-            killed: false,
-        })
-        .boxed()
+        Just(State::at_first()).boxed()
     }
 
     fn transitions(_: &State) -> BoxedStrategy<Act> {
@@ -84,6 +75,16 @@ impl<const CRASHES: bool> ReferenceStateMachine for Model<CRASHES> {
 }
 
 impl State {
+    pub(super) fn at_first() -> State {
+        State {
+            people: People::at_first(),
+            files: Vec::new(),
+            hour: None,
+            notices: BTreeMap::new(),
+            interrupted: false,
+        }
+    }
+
     /// The state after an act.
     pub(super) fn after(mut self, act: &Act) -> State {
         match act {
@@ -102,7 +103,7 @@ impl State {
             Act::Edit(edit) => self.people.edit(edit),
             Act::Later(hours) => self.hour = Some(self.hour.unwrap_or(0) + hours),
             Act::Pass => self.pass(),
-            Act::Killed { .. } => self.perhaps(false),
+            Act::Crash { .. } | Act::Fail { .. } => self.perhaps(false),
         }
         self
     }
@@ -120,8 +121,8 @@ impl State {
         });
     }
 
-    /// Returns true if the router may take the file: its sender is registered now, or was at a
-    /// killed pass.
+    /// Returns true if the router may take the file: its sender is registered now, or was at an
+    /// interrupted pass.
     fn takes(&self, file: &File) -> bool {
         file.open
             && !file.aside
@@ -131,14 +132,14 @@ impl State {
 
     fn pass(&mut self) {
         self.wait();
-        if self.killed
+        if self.interrupted
             || self
                 .files
                 .iter()
                 .any(|file| file.open && file.perhaps_taken)
         {
             self.perhaps(true);
-            self.killed = false;
+            self.interrupted = false;
             return;
         }
         let mut waiting: Vec<usize> = (0..self.files.len())
@@ -166,7 +167,7 @@ impl State {
 
     /// A pass that stopped anywhere, or the pass after it.
     fn perhaps(&mut self, clean: bool) {
-        self.killed = true;
+        self.interrupted = true;
         if !clean {
             self.wait();
         }
@@ -220,7 +221,7 @@ impl State {
                 let sure = self.notices.entry(file.sender).or_default();
                 // An unfinished file may already be rejected, and a file that was perhaps taken may
                 // be gone.
-                *sure |= !self.killed && !file.perhaps_taken && !file.letter.is_unfinished();
+                *sure |= !self.interrupted && !file.perhaps_taken && !file.letter.is_unfinished();
             }
             if file.letter.is_unfinished() {
                 let code = if file.letter == Letter::Broken(Broken::Empty) {
