@@ -4,6 +4,7 @@
 
 mod budgets;
 mod contexts;
+mod broken;
 mod crowding;
 mod forging;
 mod found;
@@ -16,11 +17,7 @@ mod placed;
 #[cfg(target_os = "linux")]
 mod places;
 mod showing;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(target_os = "linux")]
 mod swaps;
 mod words;
 

@@ -1,5 +1,4 @@
 //! The log is the log that the router wrote: a router, `log verify` and a person after an accident of the log.
-//! `tests/sweep/accidents.rs` plays the accidents at each call.
 
 use crate::files;
 use crate::town::exchange;

@@ -40,9 +40,11 @@ mod claims;
 mod cli;
 mod containers;
 mod context;
+mod crash;
 mod docs;
 mod documents;
 mod doctor;
+mod durability;
 mod exec;
 mod files;
 mod finding;
@@ -54,9 +56,12 @@ mod helpers;
 mod hooks;
 mod hostile;
 mod ids;
+#[cfg(target_os = "linux")]
+mod images;
 mod in_a_row;
 mod install;
 mod integrity;
+mod kills;
 mod licences;
 mod links;
 mod mcp;
@@ -68,9 +73,11 @@ mod receipts;
 mod records;
 mod recovery;
 mod router;
+mod same_thread;
 mod sandbox;
 mod service;
 mod sessions;
+mod sim;
 mod skipping;
 #[cfg(all(
     target_os = "linux",
@@ -79,7 +86,6 @@ mod skipping;
 ))]
 mod soak;
 mod surroundings;
-mod sweep;
 mod tidy;
 mod town;
 mod trust;

@@ -237,7 +237,7 @@ impl Town {
         files::remove_file(self.room(&inbox).join(find().expect("it came")));
     }
 
-    /// Returns true if the sweeps must run in full size.
+    /// Returns true if the long tests must run in full size.
     pub(crate) fn full_size() -> bool {
         std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full")
     }

@@ -17,15 +17,27 @@ pub mod lookalike;
 pub mod markdown;
 pub mod process;
 pub mod sanitize;
+pub mod test_sizes;
 pub mod text;
 pub mod worker;
 pub mod written_path;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+thread_local!(static VARIABLES: RefCell<HashMap<&'static str, String>> = RefCell::default());
+
 /// The value of an environment variable that only test builds read.
 pub fn test_variable(name: &str) -> Option<String> {
-    if cfg!(any(debug_assertions, feature = "failpoints")) {
-        std::env::var(name).ok()
+    if cfg!(any(debug_assertions, feature = "test-sizes")) {
+        let own = VARIABLES.with_borrow(|variables| variables.get(name).cloned());
+        own.or_else(|| std::env::var(name).ok())
     } else {
         None
     }
+}
+
+/// Sets such a variable for this thread, for a test.
+pub fn set_test_variable(name: &'static str, value: &str) {
+    VARIABLES.with_borrow_mut(|variables| variables.insert(name, value.to_owned()));
 }

@@ -3,8 +3,9 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, hex};
+use crate::base::test_sizes;
 use crate::base::written_path::write_path;
-use crate::disk::{failpoint, layout};
+use crate::disk::layout;
 use crate::log;
 use crate::log::state::{self, RoomState};
 use crate::log::{LogPosition, START, find};
@@ -223,7 +224,7 @@ impl ArchiveRun<'_> {
 
     fn files(&mut self) -> Result<()> {
         let (room, bound) = (self.room.dir.clone(), self.bound);
-        let (mut chunk, most) = (Vec::new(), failpoint::pack_files());
+        let (mut chunk, most) = (Vec::new(), test_sizes::pack_files());
         archive::each(&room, bound, &mut |source| {
             match source {
                 Ok(source) => chunk.push(source),

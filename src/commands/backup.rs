@@ -6,7 +6,6 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::written_path::write_path;
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::paths::PathQuestions;
 use crate::disk::{self, Barrier, CopyResult, Dir, layout};
 use crate::room::archive::SkippedFile;
@@ -142,9 +141,7 @@ impl BackupRun<'_> {
             }
         }
         self.files(Path::new(""), files)?;
-        if failpoint::on(Failpoint::BackupSync) {
-            self.barrier.pass()?;
-        }
+        self.barrier.pass()?;
         self.look_at_time()?;
         self.to.remove(layout::INCOMPLETE)?;
         self.to.sync()?;

@@ -1,7 +1,6 @@
 //! A file that only grows, by complete appends: a segment of the log.
 
 use super::directory::synced;
-use super::failpoint::{self, Failpoint};
 use super::fs::{Meta, Open};
 use super::{Dir, File};
 use crate::base::error::{Error, ErrorContext, Result};
@@ -85,9 +84,6 @@ impl AppendFile {
 
     /// Makes the appended bytes durable.
     pub fn sync(&self) -> Result<()> {
-        if !failpoint::on(Failpoint::LogSync) {
-            return Ok(());
-        }
         synced(self.file.sync_data(), || self.path.clone())
     }
 

@@ -2,7 +2,6 @@
 //! durable.
 
 use super::directory::synced;
-use super::failpoint::{self, Failpoint};
 use super::fs::Sync;
 use super::{Dir, File, can_sync_all};
 use crate::base::error::{Error, Result};
@@ -79,15 +78,6 @@ impl Barrier {
     pub fn is_empty(&self) -> bool {
         let is_known = !self.many && self.failed.is_none();
         is_known && self.files.is_empty() && self.dirs.is_empty()
-    }
-
-    /// Makes all collected changes durable, before a batch is appended to the log.
-    pub fn pass_before_append(&mut self) -> Result<()> {
-        if failpoint::on(Failpoint::StageSync) {
-            return self.pass();
-        }
-        self.files.clear();
-        Ok(())
     }
 
     /// Makes all collected changes durable. After it returns, a power cut preserves every collected file and name. A

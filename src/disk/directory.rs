@@ -5,11 +5,11 @@
 
 use super::allowance::{OPEN, charge_read};
 use super::file::File;
-use super::fs::{self, Existing, Fs, Meta, Open, Sync};
+use super::fs::{Existing, Fs, Meta, Open, Sync};
 use super::listing::DirectoryListing;
+use super::root::root;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{process, test_variable};
-use crate::disk::failpoint::{self, Failpoint};
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read, Write};
@@ -35,7 +35,7 @@ impl Dir {
     /// allows.
     pub fn open(path: &Path) -> Result<Dir> {
         Ok(Dir {
-            fs: fs::root().open(path, Open::Outside).doing("open", path)?,
+            fs: root().open(path, Open::Outside).doing("open", path)?,
             path: path.into(),
             is_private: false,
         })
@@ -314,15 +314,9 @@ impl Dir {
         verb: &'static str,
     ) -> Result<()> {
         let (name, new) = (name.as_ref(), new.as_ref());
-        let existing = if failpoint::on(Failpoint::NoReplace) {
-            Existing::Keep
-        } else {
-            Existing::Replace
-        };
-        match self.fs.rename(name, &*to.fs, new, existing) {
+        match self.fs.rename(name, &*to.fs, new, Existing::Keep) {
             Err(e)
                 if e.kind() == ErrorKind::AlreadyExists
-                    && failpoint::on(Failpoint::SecondName)
                     && self.is_second_name(name, to, new)? =>
             {
                 self.remove(name)
@@ -390,7 +384,7 @@ impl Dir {
         synced(self.fs.sync(Sync::Full), || self.path.to_path_buf())
     }
 
-    /// The system's descriptor, for calls that are no calls on files.
+    /// The system's descriptor, for calls that do not concern files.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.fs.descriptor()
     }
@@ -421,7 +415,7 @@ const TRANSLATED: [i64; 6] = [
     0x786f_4256, // VirtualBox shared folders
 ];
 
-/// File systems of other machines, whose changes cause no event.
+/// File systems of other machines. Their changes cause no event.
 const SILENT: [i64; 3] = [
     0x6969,      // NFS
     0x00c3_6400, // Ceph

@@ -1,18 +1,17 @@
 //! The calls on files that this program makes, on an open file or directory.
 //!
 //! In: names below an open directory, and bytes. Out: files, or the error of the system. The one implementation in the
-//! program is in `real`. Tests have a second one in memory, which knows what a kill and a power cut leave; so the comment
-//! of each call says what survives them. "Survives a kill" means that the call was complete when it returned, and that a
-//! kill during the call leaves the state before it or after it. "Survives a power cut" names the call that is needed for
-//! it. Where nothing is said, the call changes nothing.
+//! program is in `real`. Tests have a second one in memory. It leaves a disk as a kill or a power cut does, by the comment
+//! of each call here. "Survives a kill" means that the call was complete when it returned, and that a kill during the call
+//! leaves the state before it or after it. "Survives a power cut" names the call that is needed for it. A call without
+//! these words changes nothing.
 //!
-//! No call follows a symbolic link, except those that say so. What a file means does not belong here.
+//! A call follows a symbolic link only if its comment says so. The meaning of a file does not belong here.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result as ErrorResult};
 use rustix::fs::FileType;
 use std::any::Any;
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Result;
@@ -90,13 +89,13 @@ pub trait Fs: fmt::Debug + Send + std::marker::Sync {
     /// is not on the disk, and later syncs succeed.
     fn sync(&self, what: Sync) -> Result<()>;
 
-    /// Drops what the system remembers of a file, so that the next read uses the disk.
+    /// Drops the pages of a file from memory, so that the next read uses the disk.
     fn forget(&self) -> Result<()>;
 
-    /// What the file system of this file says of itself.
+    /// The file system of this file.
     fn volume(&self) -> Option<Volume>;
 
-    /// The system's descriptor, for calls that are no calls on files. `None` in memory.
+    /// The system's descriptor, for calls that do not concern files. `None` in memory.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     /// The implementation, which recognizes its own files.
@@ -111,7 +110,7 @@ pub type Listing = Box<dyn Iterator<Item = Result<DirectoryEntry>> + Send>;
 pub enum Open {
     /// A directory.
     Directory,
-    /// A directory of a person, at a path whose symbolic links are followed.
+    /// A directory of a person. Symbolic links in its path are followed.
     Outside,
     /// A file, to read it.
     Look,
@@ -127,7 +126,7 @@ pub enum Open {
     Make(u32),
 }
 
-/// What a rename does if its new name exists.
+/// The effect of a rename if its new name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// It replaces the file, in one step.
@@ -147,7 +146,7 @@ pub enum Lock {
     Free,
 }
 
-/// What is made durable.
+/// The part that is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
     /// The content of a file with its times and permissions, or the names of a directory.
@@ -255,25 +254,4 @@ impl Meta {
     pub fn has_content_of(&self, other: &Meta) -> bool {
         self.is_same_file(other) && (self.size, self.modified) == (other.size, other.modified)
     }
-}
-
-thread_local! {
-    static ROOT: RefCell<Arc<dyn Fs>> = RefCell::new(super::real::root());
-}
-
-/// The directory from which this thread opens paths: the system's, unless a test has set another one.
-pub(super) fn root() -> Arc<dyn Fs> {
-    ROOT.with_borrow(Arc::clone)
-}
-
-/// Calls `act` with another file system for this thread. Files that are open keep theirs.
-pub fn with_root<T>(root: Arc<dyn Fs>, act: impl FnOnce() -> T) -> T {
-    struct Back(Arc<dyn Fs>);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            ROOT.set(Arc::clone(&self.0));
-        }
-    }
-    let _back = Back(ROOT.replace(root));
-    act()
 }

@@ -5,7 +5,7 @@
 //!
 //! Every operation works relative to a [`Dir`], an open directory of the room, and follows no symbolic link below it.
 //! So an agent cannot lead the router out of the room with a link in its own directories. Differences between operating
-//! systems are in `system`. A [`failpoint`] disables one protection in test builds.
+//! systems are in `system`.
 //!
 //! The meaning of a file does not belong here, nor do the rules for its access.
 
@@ -18,7 +18,6 @@ mod draft;
 mod end;
 pub mod fs;
 mod file;
-pub mod failpoint;
 pub mod git;
 mod hard_links;
 mod head;
@@ -37,6 +36,7 @@ pub mod paths;
 mod owner;
 mod pinned;
 mod real;
+pub mod root;
 mod sorted;
 
 pub use allowance::{charge_read, is_half_used, limit_reads};

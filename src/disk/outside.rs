@@ -4,7 +4,8 @@
 //! Unlike in a room, a link here is intended: settings that live elsewhere stay there.
 
 use super::directory::synced;
-use super::fs::{Meta, Open, root};
+use super::fs::{Meta, Open};
+use super::root::root;
 use super::{Dir, File, paths};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::process;

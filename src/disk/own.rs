@@ -4,7 +4,6 @@
 //! paths.
 
 use super::directory::synced;
-use super::failpoint::{self, Failpoint};
 use super::fs::{Meta, Open};
 use super::{Dir, LockFile};
 use crate::base::error::{Error, ErrorContext, Result};
@@ -126,9 +125,7 @@ impl UserDirectory {
             .write_all(bytes)
             .doing_in("write", self.dir.path(), &temporary)
             .and_then(|()| {
-                if failpoint::on(Failpoint::TrustSync) {
-                    synced(file.sync(), || self.dir.at(&temporary))?;
-                }
+                synced(file.sync(), || self.dir.at(&temporary))?;
                 self.dir.put_over(&temporary, &self.dir, name)
             });
         if written.is_err() {

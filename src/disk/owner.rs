@@ -1,6 +1,6 @@
 //! Creating a room's directory, and changing who may use its files.
 
-use super::fs::root;
+use super::root::root;
 use super::{Dir, paths};
 use crate::base::error::{ErrorContext, Result};
 use std::io::ErrorKind;

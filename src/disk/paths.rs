@@ -1,14 +1,15 @@
 //! Questions about paths outside a room. Symbolic links in them are followed.
 
 use super::File;
-use super::fs::{Meta, Open, root};
+use super::fs::{Meta, Open};
+use super::root::root;
 use rustix::io::Errno;
 use std::io::{Read, Result};
 use std::path::{Path, PathBuf};
 
 /// Questions about a path.
 pub trait PathQuestions {
-    /// The absolute path behind this path.
+    /// The absolute path without symbolic links.
     fn real_path(&self) -> Result<PathBuf>;
 
     /// Returns true if something is at the end of this path.

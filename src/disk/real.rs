@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// An open file or directory of the system, or the working directory, from which absolute paths are opened as well.
+/// An open file or directory of the system, or the working directory. Absolute paths are opened from the latter as well.
 #[derive(Debug)]
 enum Real {
     WorkingDirectory,
@@ -35,7 +35,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// The directory from which paths are opened.
+/// The working directory.
 pub(super) fn root() -> Arc<dyn Fs> {
     Arc::new(Real::WorkingDirectory)
 }
@@ -221,11 +221,6 @@ impl Fs for Real {
     }
 
     fn sync(&self, what: Sync) -> Result<()> {
-        static OFF: LazyLock<bool> =
-            LazyLock::new(|| test_variable("MAILBAG_TEST_NO_SYNC").is_some());
-        if *OFF {
-            return Ok(());
-        }
         match what {
             #[cfg(target_vendor = "apple")]
             Sync::Full | Sync::Data => Ok(rustix::fs::fcntl_fullfsync(self.fd())?),

@@ -59,5 +59,7 @@ fn is_left(outbox: &Dir, name: &OsStr, meta: &Meta) -> bool {
     let is_old = age > limits::DRAFT_AGE.as_nanos() as i128;
     is_old
         && meta.kind == FileType::RegularFile
-        && outbox.look(name).is_ok_and(|file| file.try_lock().is_ok())
+        && outbox
+            .look(name)
+            .is_ok_and(|file| file.try_lock().is_ok_and(|is_ours| is_ours))
 }

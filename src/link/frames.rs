@@ -1,8 +1,8 @@
 //! The protocol between two carriers: frames, one JSON line each. The length of the peer's lines is limited.
 
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::test_sizes;
 use crate::base::{limits, sanitize};
-use crate::disk::failpoint;
 use crate::message::link::LinkItem;
 use crate::room::links::LinkEndState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -127,7 +127,7 @@ impl FrameReader {
 
     /// Waits for more bytes of the peer. Returns false at the end.
     fn fill(&mut self) -> Result<bool> {
-        let deadline = Instant::now() + failpoint::carrier_silence();
+        let deadline = Instant::now() + test_sizes::carrier_silence();
         loop {
             let mut waited = [
                 PollFd::new(&self.from, PollFlags::IN),
@@ -144,7 +144,7 @@ impl FrameReader {
                 Ok(0) => {
                     return Err(gone(format!(
                         "the peer sent nothing for {:?}",
-                        failpoint::carrier_silence()
+                        test_sizes::carrier_silence()
                     )));
                 }
                 Ok(_) if !waited[1].revents().is_empty() => return Ok(false),

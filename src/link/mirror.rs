@@ -9,7 +9,8 @@ use super::frames::{
 use super::receiver::{ItemReceiver, PeerUpdate, PeerUpdateChannel};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::disk::{Dir, failpoint, layout};
+use crate::base::test_sizes;
+use crate::disk::{Dir, layout};
 use crate::room::Room;
 use crate::room::links::{LinkEndState, items};
 use crate::router::watcher::InboxWatch;
@@ -327,7 +328,7 @@ impl FrameWriter {
     fn wait_until_ready(&self) -> std::io::Result<()> {
         let begun = Instant::now();
         while !self.is_ready(CARRIER_LOOK)? {
-            if self.told.is_over() || begun.elapsed() > failpoint::carrier_silence() {
+            if self.told.is_over() || begun.elapsed() > test_sizes::carrier_silence() {
                 return Err(std::io::ErrorKind::TimedOut.into());
             }
         }

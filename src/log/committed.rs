@@ -10,7 +10,6 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use crate::base::hex_hash;
 use crate::base::limits;
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta, NoteFile, layout};
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
@@ -182,9 +181,6 @@ pub fn committed(room: &Dir) -> Result<LogPosition> {
 }
 
 fn noted_end(room: &Dir) -> Result<Option<LogPosition>> {
-    if !failpoint::on(Failpoint::CommittedNote) {
-        return Ok(None);
-    }
     Ok(CommitNote::read(room)?.map(|noted| noted.tip.end))
 }
 

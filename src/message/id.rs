@@ -70,7 +70,7 @@ pub fn mint() -> String {
     // `Uuid::now_v7` panics if the clock is before 1970.
     let micros = Stamp::now().micros() as u64;
     if clock::is_set() {
-        // A test repeats what it did before, with the same ids.
+        // A test repeats its acts with the same ids.
         let rest = (micros as u128 % 1_000).to_be_bytes();
         let rest = rest.last_chunk().unwrap_or(&[0; 10]);
         let id = uuid::Builder::from_unix_timestamp_millis(micros / 1_000, rest);

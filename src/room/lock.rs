@@ -123,8 +123,11 @@ impl Room {
     /// A holder that was killed before it released the right to route. The system has released the lock.
     pub fn left_behind(&self) -> Option<RouterHolder> {
         let mut file = LockFile::from(self.dir.look(layout::LOCK).ok()?);
-        file.try_lock_shared().ok()?;
-        RouterHolder::read(&mut file)
+        if file.try_lock_shared().is_ok_and(|is_free| is_free) {
+            RouterHolder::read(&mut file)
+        } else {
+            None
+        }
     }
 
     /// Finds out whether a router runs. Fails if the lock file is invalid or cannot be opened.

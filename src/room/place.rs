@@ -51,7 +51,7 @@ impl Room {
 
     /// Returns true if this user created the room here.
     pub fn is_created_here(&self) -> bool {
-        // A sweep mounts the disk of a room at other places.
+        // The tests of real file systems mount the disk of a room at other places.
         test_variable("MAILBAG_TEST_CREATED").is_some()
             || self.as_created().is_ok_and(|created| created.is_noted())
     }

@@ -1,7 +1,6 @@
 //! The spool: picked-up files, staged files and the quarantine. Only the router writes to it.
 
 use crate::base::error::{Error, Result};
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::{OpenRecord, StagedFile};
 use std::collections::HashMap;
@@ -37,10 +36,6 @@ impl Spool {
         claim: &str,
         barrier: &mut Barrier,
     ) -> Result<()> {
-        if !failpoint::on(Failpoint::Claim) {
-            let bytes = outbox.read(name, u64::MAX)?.unwrap_or_default();
-            return self.claims.create(claim, &bytes).map(drop);
-        }
         outbox.rename(name, &self.claims, claim, "claim the file as")?;
         barrier.moved(outbox, &self.claims);
         Ok(())
@@ -106,16 +101,7 @@ impl Spool {
             Err(e) if e.is_missing() && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
-        if let Some(claimed) = open.claimed()
-            && !failpoint::on(Failpoint::Claim)
-        {
-            self.room
-                .sub(layout::outbox(claimed.agent))?
-                .remove(claimed.original)?;
-        }
-        if failpoint::on(Failpoint::SettledBarrier) {
-            barrier.moved(&self.claims, to);
-        }
+        barrier.moved(&self.claims, to);
         Ok(())
     }
 

@@ -1,10 +1,19 @@
 //! Errors after the effect: they name the completed effect, so that a caller does not repeat it.
 
 use crate::files;
+use crate::sim::CallName;
 use crate::world::{Ran, Words, World, lossy};
+use mailbag::commands::post::{SendResult, post};
+use mailbag::commands::send::MessageDraft;
+use mailbag::query::identity::{AgentIdentity, IdentitySource};
+use mailbag::room::{LockAttempt, RouterLock};
+use mailbag::{Result, Room};
+use rustix::io::Errno;
 use serde_json::Value;
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// Runs a command with a full disk as standard output.
 fn to_a_full_disk(world: &World, args: &(impl Words + ?Sized)) -> (i32, String) {
@@ -107,86 +116,83 @@ fn a_command_that_has_done_nothing_yet_says_what_failed_alone() {
     assert_eq!((code, said.contains("do not send")), (75, false), "{said}");
 }
 
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod traced {
-    use super::*;
-    use crate::sweep::tracer::{End, Plan, Tracer};
-    use std::process::Command;
+/// Alice's message to bob in this process, while the N-th sync fails.
+fn send_failing(world: &World, nth: usize) -> Result<SendResult> {
+    let mut syncs = 0;
+    let hook = move |call: CallName, _: &[PathBuf]| {
+        syncs += usize::from(call.is_sync());
+        if call.is_sync() && syncs == nth {
+            return Err(Errno::IO.into());
+        }
+        Ok(())
+    };
+    let draft = MessageDraft {
+        to: vec!["bob".into()],
+        body: Some("hello".into()),
+        ..MessageDraft::default()
+    };
+    let alice = AgentIdentity {
+        name: "alice".into(),
+        source: IdentitySource::Claimed("--as"),
+    };
+    world.watched(hook, |room| {
+        post(room, &alice, draft, Duration::ZERO, |_| Ok(()))
+    })
+}
 
-    const SEND: &str = "send bob hello --as alice";
+/// A room with the lock of a router, which does not route.
+fn with_a_router() -> (World, RouterLock) {
+    let world = World::alice_and_bob();
+    let room = Room::open(&world.room("")).expect("a room");
+    let LockAttempt::Ours(lock) = room.lock_to_run().expect("a lock") else {
+        panic!("the room has no router");
+    };
+    (world, lock)
+}
 
-    /// Sends while the N-th sync fails, on a system that cannot sync a whole file system.
-    fn failing(nth: usize) -> (World, End, String) {
-        let world = World::alice_and_bob();
-        let mut send = world.bare(SEND);
-        send.env("MAILBAG_TEST_PORTABLE", "1");
-        let plan = Plan::Fail {
-            name: "fsync",
-            nth,
-            errno: libc::EIO,
-            lasting: false,
-        };
-        sending(world, send, plan)
-    }
+#[test]
+fn a_sync_that_fails_behind_the_rename_does_not_make_anybody_send_twice() {
+    let (world, router) = with_a_router();
+    let said = send_failing(&world, 2)
+        .expect_err("the sync failed")
+        .to_string();
+    let name = world.names("outbox/alice").pop().expect("the message");
+    assert_contains!(
+        said,
+        &format!("was written to outbox/alice/{name}, but it could not be synced"),
+        "do not send it again"
+    );
+    drop(router);
+    world.pass();
+    assert_eq!(world.bodies("bob"), ["hello"]);
+}
 
-    fn sending(world: World, send: Command, plan: Plan) -> (World, End, String) {
-        let outcome = Tracer::new(world.path())
-            .and_then(|mut tracer| tracer.run(send, plan))
-            .expect("a traced run");
-        assert_eq!(outcome.failed, 1);
-        (world, outcome.end, outcome.stderr)
-    }
+#[test]
+fn a_sync_that_fails_before_it_leaves_nothing() {
+    let (world, _router) = with_a_router();
+    let said = send_failing(&world, 1)
+        .expect_err("the sync failed")
+        .to_string();
+    assert!(!said.contains("was written"), "{said}");
+    let left: Vec<_> = std::fs::read_dir(world.room("outbox/alice"))
+        .expect("an outbox")
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
 
-    #[test]
-    fn a_sync_that_fails_behind_the_rename_does_not_make_anybody_send_twice() {
-        let (world, end, said) = failing(2);
-        let name = world.names("outbox/alice").pop().expect("the message");
-        assert_eq!(end, End::Exited(1), "{said}");
-        assert_contains!(
-            said,
-            &format!("was written to outbox/alice/{name}, but it could not be synced")
-        );
-        assert_contains!(said, "do not send it again");
-        world.pass();
-        assert_eq!(world.bodies("bob"), ["hello"]);
-    }
-
-    #[test]
-    fn a_sync_that_fails_before_it_leaves_nothing() {
-        let (world, end, said) = failing(1);
-        assert_eq!(
-            (end, said.contains("was written")),
-            (End::Exited(1), false),
-            "{said}"
-        );
-        let left: Vec<_> = std::fs::read_dir(world.room("outbox/alice"))
-            .expect("an outbox")
-            .collect();
-        assert!(left.is_empty(), "{left:?}");
-    }
-
-    #[test]
-    fn a_pass_leaves_the_message_in_the_outbox_if_its_first_sync_fails() {
-        let world = World::alice_and_bob();
-        let send = world.bare(SEND);
-        let plan = Plan::Fail {
-            name: "syncfs",
-            nth: 1,
-            errno: libc::EIO,
-            lasting: false,
-        };
-        let (world, end, said) = sending(world, send, plan);
-        let name = world.names("outbox/alice").pop().expect("the message");
-        assert_eq!(end, End::Exited(1), "{said}");
-        assert_contains!(said, &format!("was written to outbox/alice/{name}"));
-        assert_contains!(said, "do not send it again");
-        world.pass();
-        assert_eq!(world.bodies("bob"), ["hello"]);
-    }
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pass_leaves_the_message_in_the_outbox_if_its_first_sync_fails() {
+    let world = World::alice_and_bob();
+    let sent = send_failing(&world, 1).expect("it is in the outbox");
+    let name = world.names("outbox/alice").pop().expect("the message");
+    assert_contains!(
+        sent.sent.written(),
+        &format!("was written to outbox/alice/{name}")
+    );
+    assert!(sent.seq.is_none() && sent.failure.is_some(), "{sent:?}");
+    world.pass();
+    assert_eq!(world.bodies("bob"), ["hello"]);
 }
 
 #[test]

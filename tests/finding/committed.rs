@@ -2,20 +2,25 @@
 
 use crate::files;
 use crate::mcp::Client;
-use crate::sweep::calls::Call;
-use crate::sweep::tracer::{End, Plan, Tracer};
+use crate::sim::CallName;
 use crate::world::World;
-use mailbag::commands::post::{SendResult, delivery_after};
-use mailbag::commands::send::OutboxMessage;
+use mailbag::base::error::Error;
+use mailbag::commands::ask::ask;
+use mailbag::commands::post::{SendResult, delivery_after, post};
+use mailbag::commands::send::{MessageDraft, OutboxMessage};
 use mailbag::log::START;
+use mailbag::query::identity::{AgentIdentity, IdentitySource};
 use mailbag::query::reach::{AnnouncementTime, ExpectedReception};
-use mailbag::room::Room;
-use mailbag::router::daemon::PassResult;
+use mailbag::room::{LockAttempt, Room};
+use mailbag::router::daemon::{PassResult, pass, pass_by};
+use rustix::io::Errno;
 use serde_json::{Value, json};
-use std::cell::{Cell, RefCell};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// The commands that read the log, each asked for the message `late` in the thread `talk`, with a word of its body.
@@ -53,37 +58,13 @@ fn shown_by(world: &World, readers: &[&[&str]]) -> Vec<String> {
         .collect()
 }
 
-fn syncs_the_log(call: &Call) -> bool {
-    call.name == "fdatasync"
-        && call
-            .paths
-            .iter()
-            .any(|path| path.to_string_lossy().contains("/log/"))
-}
-
-/// The number of the pass's `fdatasync` call that is the commit.
-fn commit() -> usize {
-    let (world, calls, commit) = (world(), Cell::new(0), Cell::new(0));
-    late(&world);
-    let mut tracer = Tracer::new(&world.room(""))
-        .expect("the room is there")
-        .at_call(|call| {
-            calls.set(calls.get() + usize::from(call.name == "fdatasync"));
-            if syncs_the_log(call) && commit.get() == 0 {
-                commit.set(calls.get());
-            }
-        });
-    tracer
-        .run(world.bare("run --once"), Plan::Count)
-        .expect("it can be traced");
-    assert!(commit.get() > 0, "the pass commits");
-    commit.get()
+fn syncs_the_log(call: CallName, paths: &[PathBuf]) -> bool {
+    call == CallName::SyncData && paths[0].to_string_lossy().contains("/log/")
 }
 
 #[test]
 fn no_reader_shows_a_message_before_its_sync_succeeded() {
     // P94
-    // A router runs instead of a pass, because readers would wait for a pass.
     let (world, during) = with_a_failed_sync(|world| shown_by(world, &READERS));
     assert_eq!(during, Vec::<String>::new(), "while the sync was under way");
     // It makes no pass by itself.
@@ -131,27 +112,26 @@ fn told(world: &World) -> (bool, Value) {
 }
 
 /// A room where the sync of the log failed, and the answer of `look` while the sync was under way.
-fn with_a_failed_sync<T>(look: impl Fn(&World) -> T) -> (World, T) {
-    let (nth, world) = (commit(), world());
+fn with_a_failed_sync<T: Send + 'static>(look: fn(&World) -> T) -> (Arc<World>, T) {
+    let world = Arc::new(world());
     late(&world);
-    let during = RefCell::new(None);
-    let plan = Plan::Fail {
-        name: "fdatasync",
-        nth,
-        errno: libc::EIO,
-        lasting: false,
+    let (shown, (tell, told)) = (Arc::clone(&world), channel());
+    let hook = move |call, paths: &[PathBuf]| {
+        if syncs_the_log(call, paths) {
+            tell.send(look(&shown)).expect("the test listens");
+            return Err(Errno::IO.into());
+        }
+        Ok(())
     };
-    let ran = Tracer::new(&world.room(""))
-        .expect("the room is there")
-        .at_call(|call| {
-            if syncs_the_log(call) && during.borrow().is_none() {
-                during.replace(Some(look(&world)));
-            }
-        })
-        .run(world.bare("run"), plan)
-        .expect("it can be traced");
-    assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
-    let during = during.take().expect("the log was synced");
+    let routed = world.watched(hook, |room| {
+        // As a router that stays, because readers would wait for a pass.
+        match room.lock_to_run()? {
+            LockAttempt::Ours(lock) => pass_by(room, lock, || Ok(())),
+            LockAttempt::Theirs(_) => panic!("the room is free"),
+        }
+    });
+    assert!(matches!(routed, Err(Error::Sync { .. })), "{routed:?}");
+    let during = told.try_recv().expect("the log was synced");
     (world, during)
 }
 
@@ -310,41 +290,43 @@ fn no_tool_view_or_doctor_shows_a_message_before_its_sync_succeeded() {
     drop(router);
 }
 
+/// Fails each sync of the log.
+fn fail_at_the_log(call: CallName, paths: &[PathBuf]) -> io::Result<()> {
+    if syncs_the_log(call, paths) {
+        return Err(Errno::IO.into());
+    }
+    Ok(())
+}
+
+/// A message of alice to bob.
+fn unsynced() -> (AgentIdentity, MessageDraft) {
+    let alice = AgentIdentity {
+        name: "alice".into(),
+        source: IdentitySource::Claimed("--as"),
+    };
+    let draft = MessageDraft {
+        to: vec!["bob".into()],
+        body: Some("unsynced".into()),
+        ..MessageDraft::default()
+    };
+    (alice, draft)
+}
+
 #[test]
 fn ask_sends_a_question_once_if_its_sync_failed() {
     // P94
-    let (nth, world) = (commit(), world());
-    let plan = Plan::Fail {
-        name: "fdatasync",
-        nth,
-        errno: libc::EIO,
-        lasting: true,
-    };
-    let ask = [
-        "ask",
-        "bob",
-        "unsynced",
-        "--as",
-        "alice",
-        "--timeout",
-        "1s",
-        "--json",
-    ];
-    let tracer = Tracer::new(&world.room("")).expect("the room is there");
-    let ran = tracer
-        .deadline(Duration::from_secs(120))
-        .run(world.bare(&ask), plan)
-        .expect("it can be traced");
-    assert!(
-        ran.failed > 0 && matches!(ran.end, End::Exited(1..)),
-        "{ran:?}"
-    );
-    assert!(
-        !ran.stdout.contains("seq") && !ran.stderr.contains("accepted"),
-        "{}{}",
-        ran.stdout,
-        ran.stderr
-    );
+    let world = world();
+    let (alice, draft) = unsynced();
+    let question = world.watched(fail_at_the_log, |room| {
+        let mut question = ask(room, &alice, "alice", draft).expect("it is in the outbox");
+        for _ in 0..2 {
+            let routed = pass(room);
+            assert!(matches!(routed, Err(Error::Sync { .. })), "{routed:?}");
+            question.read_record(room).expect("the log can be read");
+        }
+        question
+    });
+    assert_eq!(question.message.seq, None);
     assert_eq!(
         world.bodies("bob"),
         ["before"],
@@ -355,52 +337,18 @@ fn ask_sends_a_question_once_if_its_sync_failed() {
 }
 
 #[test]
-fn a_tool_does_not_report_a_message_as_sent_if_its_sync_failed() {
+fn a_message_is_not_reported_as_sent_if_its_sync_failed() {
     // P94
-    let (nth, world) = (commit(), world());
-    let request = |id: u64, method: &str, params: Value| {
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
-    };
-    let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    let initialized =
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string() + "\n";
-    let call = json!({"name": "send_message", "arguments": {"to": "bob", "body": "unsynced"}});
-    let input = request(1, "initialize", about) + &initialized + &request(2, "tools/call", call);
-    let input = world.write("../input", input);
-    let server = world.bare("mcp");
-    let mut shell = std::process::Command::new("sh");
-    // The server answers before its input ends.
-    shell
-        .args(["-c", "(cat \"$0\"; sleep 3) | \"$@\""])
-        .arg(input)
-        .arg(server.get_program())
-        .args(server.get_args());
-    shell
-        .current_dir(world.path())
-        .env("MAILBAG_AGENT", "alice");
-    let plan = Plan::Fail {
-        name: "fdatasync",
-        nth,
-        errno: libc::EIO,
-        lasting: true,
-    };
-    let tracer = Tracer::new(&world.room("")).expect("the room is there");
-    let ran = tracer
-        .deadline(Duration::from_secs(120))
-        .run(shell, plan)
-        .expect("it can be traced");
-    let answer = ran
-        .stdout
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let answer = answer
-        .into_iter()
-        .find(|answer| answer["id"] == 2)
-        .unwrap_or_else(|| panic!("{ran:?}"));
-    let data = &answer["result"]["structuredContent"];
+    let world = world();
+    let (alice, draft) = unsynced();
+    let sent = world.watched(fail_at_the_log, |room| {
+        post(room, &alice, draft, Duration::ZERO, |_| Ok(()))
+    });
+    // The result of `send --json` and of the tool.
+    let result = serde_json::to_value(sent.expect("it is in the outbox")).expect("JSON");
     assert!(
-        ran.failed > 0 && data["seq"].is_null() && data["pending"].is_string(),
-        "{answer}"
+        result["seq"].is_null() && result["pending"].is_string(),
+        "{result}"
     );
     world.pass();
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);

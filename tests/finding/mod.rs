@@ -1,10 +1,5 @@
 //! Conversations, and finding mail: `reply`, `thread`, `list` and `search` on real rooms.
 
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
 mod committed;
 mod gone;
 mod listing;

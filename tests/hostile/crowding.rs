@@ -1,6 +1,5 @@
 //! Too many files, too many rejections, slow patterns: one sender delays no other sender.
 
-use crate::sweep::scenario::{BATCH_COPIES, STAGE_MS};
 use crate::town::Town;
 use crate::town::listing;
 use mailbag::room::registry::Registry;
@@ -194,7 +193,7 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     );
     // A batch of a fixed size: otherwise a fast machine takes the whole flood in one or two.
     let mut router = town.bare("run");
-    router.env(BATCH_COPIES, "1000");
+    router.env("MAILBAG_TEST_BATCH_COPIES", "1000");
     town.start_by(router);
     let find = || {
         town.names("inbox/m2")
@@ -245,7 +244,7 @@ fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and
     );
     let mut router = town.bare("run");
     // As if each batch had taken too long after its first message.
-    router.env(STAGE_MS, "0");
+    router.env("MAILBAG_TEST_STAGE_MS", "0");
     town.start_by(router);
     town.wait("all of it arrives", || {
         listing(&town.room("sent/mallory")).len() == 1 && town.count("m7") == 60

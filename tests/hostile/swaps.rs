@@ -1,40 +1,45 @@
-//! Replacements between check and use: a tracer stops the router at the entry of the call, and the
-//! test replaces the file there.
+//! Replacements between check and use: the test replaces a file just before a call of the router.
 
 use crate::files;
-use crate::sweep::calls::Call;
-use crate::sweep::tracer::{End, Plan, Tracer};
+use crate::sim::CallName;
 use crate::town::{Town, exchange, tool};
-use std::cell::RefCell;
+use mailbag::router::daemon;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 
-/// One pass of the router, with `act` at the entry of the first call that `is_it`.
-fn pass_with(town: &Town, is_it: impl Fn(&Call) -> bool, act: impl FnOnce()) {
-    let act = RefCell::new(Some(act));
-    let outcome = Tracer::new(&town.room(""))
-        .expect("the room is there")
-        .at_call(|call| {
-            if act.borrow().is_some() && is_it(call) {
-                act.take().expect("it is there")();
-            }
-        })
-        .run(town.bare("run --once"), Plan::Count)
-        .expect("the router can be traced");
-    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr);
-    assert!(act.borrow().is_none(), "the call never came");
+/// One pass of the router, with `act` before the first call that `is_it`. Returns the result of `act`.
+fn pass_with<T: Send + 'static>(
+    town: &Town,
+    is_it: fn(CallName, &[PathBuf]) -> bool,
+    act: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (tell, told) = channel();
+    let mut act = Some(act);
+    let hook = move |call, paths: &[PathBuf]| {
+        if is_it(call, paths)
+            && let Some(act) = act.take()
+        {
+            tell.send(act()).expect("the test listens");
+        }
+        Ok(())
+    };
+    town.watched(hook, daemon::pass).expect("the pass is made");
+    told.try_recv().expect("the call came")
 }
 
-fn renames_into(call: &Call, directory: &str) -> bool {
-    call.name.starts_with("rename")
-        && call.paths.len() == 2
-        && call.paths[1].to_string_lossy().contains(directory)
+fn renames_into(call: CallName, paths: &[PathBuf], directory: &str) -> bool {
+    call == CallName::Rename && paths[1].to_string_lossy().contains(directory)
 }
 
-fn claims(call: &Call) -> bool {
-    renames_into(call, "spool/claim/")
+fn claims(call: CallName, paths: &[PathBuf]) -> bool {
+    renames_into(call, paths, "spool/claim/")
+}
+
+fn delivers_to_bob(call: CallName, paths: &[PathBuf]) -> bool {
+    renames_into(call, paths, "inbox/bob/")
 }
 
 const GOOD: &str = r#"{"to": "bob", "body": "as it was looked at"}"#;
@@ -44,7 +49,7 @@ fn swapped(town: &Town, other: impl FnOnce(&Path)) {
     let path = town.drop_file("alice", "x.json", GOOD);
     let outside = town.path().join("other");
     other(&outside);
-    pass_with(town, claims, || files::rename(&outside, &path));
+    pass_with(town, claims, move || files::rename(&outside, &path));
 }
 
 fn codes(town: &Town) -> Vec<String> {
@@ -97,10 +102,9 @@ fn a_file_swapped_for_a_fifo_or_a_directory_is_refused_and_hangs_nothing() {
     }
     let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
-    files::make_dir(town.path().join("directory"));
-    pass_with(&town, claims, || {
-        exchange(&town.path().join("directory"), &path)
-    });
+    let directory = town.path().join("directory");
+    files::make_dir(&directory);
+    pass_with(&town, claims, move || exchange(&directory, &path));
     assert_eq!(
         (codes(&town), town.count("bob")),
         (vec!["not_a_file".to_owned()], 0)
@@ -118,9 +122,8 @@ fn an_outbox_swapped_for_a_symlink_at_the_pickup_delivers_no_file_of_its_target(
         r#"{"to": "bob", "body": "not mine"}"#,
     );
     symlink(&elsewhere, &link).expect("the world");
-    pass_with(&town, claims, || {
-        exchange(&link, &town.room("outbox/alice"))
-    });
+    let outbox = town.room("outbox/alice");
+    pass_with(&town, claims, move || exchange(&link, &outbox));
     assert_eq!(town.bodies("bob"), ["as it was looked at"]);
     assert!(elsewhere.join("x.json").is_file());
 }
@@ -132,13 +135,11 @@ fn an_inbox_swapped_for_a_symlink_at_the_delivery_writes_no_file_to_its_target()
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     files::make_dir(&elsewhere);
     symlink(&elsewhere, &link).expect("the world");
-    pass_with(
-        &town,
-        |call| renames_into(call, "inbox/bob/"),
-        || exchange(&link, &town.room("inbox/bob")),
-    );
+    let inbox = town.room("inbox/bob");
+    let swap = move || exchange(&link, &inbox);
+    pass_with(&town, delivers_to_bob, swap.clone());
     assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 0);
-    exchange(&link, &town.room("inbox/bob"));
+    swap();
     town.pass();
     assert_eq!(town.bodies("bob"), ["as it was looked at"]);
 }
@@ -147,30 +148,24 @@ fn an_inbox_swapped_for_a_symlink_at_the_delivery_writes_no_file_to_its_target()
 fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_changes_no_copy() {
     let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
-    let held: RefCell<Option<File>> = RefCell::new(None);
     // Opened when the router has looked; written when the first copy is about to be delivered.
-    let mut opened = false;
-    let outcome = Tracer::new(&town.room(""))
-        .expect("the room is there")
-        .at_call(|call| {
-            if claims(call) && !opened {
-                opened = true;
-                held.replace(Some(
-                    OpenOptions::new()
-                        .write(true)
-                        .open(&path)
-                        .expect("its own file"),
-                ));
-            }
-            if renames_into(call, "inbox/bob/") {
-                let mut file = held.take().expect("it was opened");
-                file.write_all(&[b'x'; 100]).expect("its own file");
-            }
-        })
-        .run(town.bare("run --once"), Plan::Count)
-        .expect("the router can be traced");
-    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr);
-    assert!(opened && held.borrow().is_none(), "both moments came");
+    let mut held: Option<File> = None;
+    let (tell, told) = channel();
+    let hook = move |call, paths: &[PathBuf]| {
+        if claims(call, paths) {
+            let file = OpenOptions::new().write(true).open(&path);
+            held = Some(file.expect("its own file"));
+        }
+        if delivers_to_bob(call, paths) {
+            let mut file = held.take().expect("it was opened");
+            let written = file.write_all(&[b'x'; 100]);
+            tell.send(written).expect("the test listens");
+        }
+        Ok(())
+    };
+    town.watched(hook, daemon::pass).expect("the pass is made");
+    let written = told.try_recv().expect("both moments came");
+    written.expect("its own file");
     assert_eq!(town.bodies("bob"), ["as it was looked at"]);
     town.verify();
 }
@@ -179,8 +174,7 @@ fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_ch
 fn a_file_written_between_check_and_pickup_is_read_again_after_it_is_closed() {
     let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
-    let mut held = None;
-    pass_with(&town, claims, || {
+    let mut file = pass_with(&town, claims, move || {
         let mut file = OpenOptions::new()
             .write(true)
             .truncate(true)
@@ -188,14 +182,13 @@ fn a_file_written_between_check_and_pickup_is_read_again_after_it_is_closed() {
             .expect("its own file");
         file.write_all(br#"{"to": "bob", "body": "half of"#)
             .expect("its own file");
-        held = Some(file);
+        file
     });
     assert_eq!(
         (town.count("bob"), codes(&town).len()),
         (0, 0),
         "it waits for its writer"
     );
-    let mut file = held.take().expect("it was opened");
     file.write_all(br#" the new one and the rest"}"#)
         .expect("its own file");
     drop(file);

@@ -419,7 +419,7 @@ fn a_message_to_the_person_keeps_the_room() {
 
 #[test]
 fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
-    // P195 The remains of a room after a kill: either the room does not have its final name, or it
+    // P148, P195 The remains of a room after a kill: either the room does not have its final name, or it
     // can be completed.
     let rests: [&[&str]; 4] = [
         &[".mailbag.up"],

@@ -1,7 +1,7 @@
 //! The order of acceptance of one sender's files.
 
 use crate::files;
-use crate::sweep::letters::Random;
+use crate::sim::Random;
 use crate::town::{Town, listing, so_within};
 use crate::world::{World, parse_json};
 use mailbag::disk::Dir;
@@ -201,7 +201,7 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
     let quick = "budget.messages = 0\nbudget.copies = 0\n";
     let (world, mut random) = (
         World::with("alice bob carol dave").settings(quick),
-        Random(7),
+        Random::new(7),
     );
     let count = |below: &str| {
         SENDERS

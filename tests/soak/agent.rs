@@ -3,7 +3,7 @@
 use super::ledger::{Ledger, bounce};
 use super::{AGENTS, Bell, name, role};
 use crate::files;
-use crate::sweep::letters::Random;
+use crate::sim::Random;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl<'a> Agent<'a> {
         Agent {
             town,
             id,
-            random: Random(seed),
+            random: Random::new(seed),
             ledger,
             files: 0,
             last: VecDeque::new(),

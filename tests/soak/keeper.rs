@@ -2,7 +2,7 @@
 //! measures its memory and descriptors.
 
 use super::Bell;
-use crate::sweep::letters::Random;
+use crate::sim::Random;
 use crate::town::Town;
 use crate::world::{Router, World, lossy};
 use rustix::process::Signal;
@@ -37,7 +37,7 @@ impl<'a> Keeper<'a> {
         Keeper {
             town,
             bell,
-            random: Random(7),
+            random: Random::new(7),
             watched: Watched::default(),
             kills: 0,
             passes: 0,

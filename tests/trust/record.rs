@@ -2,9 +2,12 @@
 
 use super::link;
 use crate::files;
-use crate::sweep::calls::Call;
-use crate::sweep::tracer::{End, Moment, Plan, Tracer};
+use crate::sim::{Fate, Machine, Random};
 use crate::world::{World, lossy, mode, parse_json};
+use mailbag::Room;
+use mailbag::base::set_test_variable;
+use mailbag::commands::trust::look;
+use mailbag::room::consent::{self, ConsentList};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -172,43 +175,51 @@ fn simultaneous_consents_are_all_recorded() {
     assert_eq!(record(&world)["rooms"].as_array().map(Vec::len), Some(8));
 }
 
+/// The addresses of the links that were agreed to.
+fn agreed_addresses() -> Vec<String> {
+    let consents = ConsentList::read().expect("the record is complete");
+    let links = consents.rooms.into_iter().flat_map(|room| room.links);
+    links.map(|link| link.connection.address).collect()
+}
+
+/// Agrees to all links of the room.
+fn agree_to_all() -> mailbag::Result<()> {
+    let trust = look(Some(Path::new("/home/room")), Path::new("/"))?;
+    let links: Vec<_> = trust
+        .links
+        .into_iter()
+        .map(|link| link.connection)
+        .collect();
+    consent::agree(&trust.identity, &links, &[])
+}
+
 #[test]
 fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
     // P109
-    let world = agreed();
-    let before = files::read(world.trust().join("trust.json"));
-    world.write("settings.toml", link("other.example"));
-    let args = ["trust", "--yes"];
-    let run = |plan| {
-        Tracer::new(world.trust())
-            .expect("a directory")
-            .run(world.bare(&args), plan)
-            .expect("traced")
-    };
-    let outcome = run(Plan::Count);
-    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr);
-    let halves = |call: &Call| call.bytes.is_some_and(|bytes| bytes > 1);
-    let points: Vec<(usize, Moment)> = outcome
-        .changes()
-        .flat_map(|call| {
-            let moments = [Moment::Before, Moment::Halfway, Moment::After].into_iter();
-            moments
-                .filter(|moment| *moment != Moment::Halfway || halves(call))
-                .map(|moment| (call.number.unwrap_or(1), moment))
-        })
-        .collect();
-    assert!(points.len() > 8, "{points:?}");
-    for (call, moment) in points {
-        files::write(world.trust().join("trust.json"), &before);
-        assert_eq!(run(Plan::Kill { call, moment }).end, End::Killed);
-        let address = || record(&world)["rooms"][0]["links"][0]["address"].to_string();
-        let found = address();
-        assert!(
-            found.contains("po.example") || found.contains("other.example"),
-            "{call} {moment:?}: {found}"
-        );
-        world.ok(&args);
-        assert_contains!(address(), "other.example");
+    set_test_variable("MAILBAG_TEST_HOME", "/home");
+    let machine = Machine::new();
+    let made = machine.run(|| Room::init(Path::new("/home/room")));
+    made.expect("a room");
+    let settings = "/home/room/settings.toml";
+    machine.write(settings, link("po.example"));
+    machine.run(agree_to_all).expect("the first consent");
+    machine.write(settings, link("other.example"));
+    machine.settle();
+    machine.run(agree_to_all).expect("the other consent");
+    let new = machine.run(agreed_addresses);
+    assert_contains!(new[0], "other.example");
+    assert!(machine.steps() > 4);
+    for at in 0..=machine.steps() {
+        for crash in machine.crashes(at, &Fate::ALL, &mut Random::new(1)) {
+            let found = crash.machine.run(agreed_addresses);
+            assert!(
+                found.len() == 1 && (found[0].contains("po.example") || found == new),
+                "step {at}, {}: {found:?}",
+                crash.fate
+            );
+            crash.machine.run(agree_to_all).expect("consent again");
+            assert_eq!(crash.machine.run(agreed_addresses), new);
+        }
     }
 }
 

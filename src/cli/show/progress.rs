@@ -1,7 +1,7 @@
 //! The progress of a long command, in one line of standard error that the next report replaces.
 
 use crate::base::sanitize;
-use crate::disk::failpoint;
+use crate::base::test_sizes;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ impl ProgressLine {
     pub(super) fn new(is_enabled: bool) -> ProgressLine {
         ProgressLine {
             is_enabled,
-            next: Instant::now() + failpoint::progress_delay(),
+            next: Instant::now() + test_sizes::progress_delay(),
             is_shown: false,
         }
     }

@@ -1,6 +1,7 @@
 //! The configuration files of agent clients, in a project and for a user. These are the only paths outside a room.
 
 use crate::base::hash::{hash, hex};
+use crate::disk::paths::PathQuestions;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -119,5 +120,5 @@ pub const REPOSITORY: &str = ".git";
 
 /// Returns true for the top of a project: of a git repository, or a directory with a room.
 pub fn is_project(directory: &Path) -> bool {
-    directory.join(REPOSITORY).exists() || directory.join(super::ROOM).is_dir()
+    directory.join(REPOSITORY).is_there() || directory.join(super::ROOM).leads_to_directory()
 }

@@ -7,7 +7,8 @@
 use super::RoomState;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::short_hash;
-use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
+use crate::base::test_sizes;
+use crate::disk::{Dir, SortedEntry, SortedFile, layout};
 use crate::log::{self, LogPosition, LogTip, START};
 use crate::message::record::{EventKind, Record};
 use std::collections::BTreeSet;
@@ -78,7 +79,7 @@ impl MessageIndex {
             Some(index) => (index.count() as usize, index.is_damaged()),
             None => (0, false),
         };
-        let most = failpoint::recent_ids().unwrap_or(RECENT_IDS);
+        let most = test_sizes::recent_ids().unwrap_or(RECENT_IDS);
         is_damaged || self.recent.len() >= most.max(count / RECENT_IDS_SHARE)
     }
 

@@ -186,7 +186,7 @@ impl ArchiveWriter {
                 let draft = DraftFile::new(dir, &draft)?;
                 let path = draft.path();
                 let (draft, weight) = pack::pack_stream(file.clone(), draft, &path, progress)?;
-                self.make_durable(&draft)?;
+                draft.sync()?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
                     return Err(wrong(&path, "its content differs from the file"));
                 }

@@ -15,7 +15,6 @@ pub use sources::{PackSource, SkippedFile, each};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, DraftFile, LockFile, layout};
 use crate::log::state::RoomState;
 use crate::room::Room;
@@ -106,7 +105,7 @@ impl ArchiveWriter {
                 ..PackResult::default()
             });
         }
-        self.make_durable(&draft)?;
+        draft.sync()?;
         let packed_bytes = draft.written();
         draft.place(&name)?;
         self.barrier.dir(&archive);
@@ -148,7 +147,7 @@ impl ArchiveWriter {
             let draft = DraftFile::new(&archive, &layout::draft(&name))?;
             let path = draft.path();
             let (draft, weight) = pack::pack_stream(file.clone(), draft, &path, progress)?;
-            self.make_durable(&draft)?;
+            draft.sync()?;
             if pack::weigh_packed(draft.look()?, &path)? != weight {
                 return Err(wrong(&path, "its content differs from the segment"));
             }
@@ -192,14 +191,6 @@ impl ArchiveWriter {
 
     fn directory(&mut self) -> Result<Dir> {
         self.room.make_with(layout::ARCHIVE, &mut self.barrier)
-    }
-
-    fn make_durable(&self, draft: &DraftFile) -> Result<()> {
-        if failpoint::on(Failpoint::ArchiveSync) {
-            draft.sync()
-        } else {
-            Ok(())
-        }
     }
 
     fn remove_drafts(&self) -> Result<()> {

@@ -7,7 +7,6 @@ pub use renamed::pass_on;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, LockFile, layout};
 use crate::log::find;
 use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
@@ -49,9 +48,7 @@ pub fn deliver(
             }
         }
     }
-    if failpoint::on(Failpoint::SettledBarrier) {
-        barrier.moved(stage, &to);
-    }
+    barrier.moved(stage, &to);
     Ok(failed)
 }
 

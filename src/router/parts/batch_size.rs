@@ -6,7 +6,7 @@ use super::config::RoomConfig;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::disk::failpoint;
+use crate::base::test_sizes;
 use crate::message::{Message, schema};
 use crate::room::outbox::{FileContent, MessageLine};
 use crate::room::registry::Registry;
@@ -37,7 +37,7 @@ pub(crate) struct BatchSize {
 impl Default for BatchSize {
     fn default() -> BatchSize {
         BatchSize {
-            most: failpoint::batch_copies().unwrap_or(BATCH_COPIES_FIRST),
+            most: test_sizes::batch_copies().unwrap_or(BATCH_COPIES_FIRST),
             is_large: false,
         }
     }
@@ -47,7 +47,7 @@ impl BatchSize {
     /// Adjusts the size of batches to the speed of a batch. A small batch is ignored, because its fixed costs dominate.
     pub(crate) fn measure(&mut self, copies: usize, took: Duration) {
         self.is_large = copies > self.most;
-        if copies * 2 < self.most || failpoint::batch_copies().is_some() {
+        if copies * 2 < self.most || test_sizes::batch_copies().is_some() {
             return;
         }
         let fits = copies as f64 * BATCH_TIME.as_secs_f64() / took.as_secs_f64().max(0.001);

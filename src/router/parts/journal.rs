@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::hash;
 use crate::base::limits;
-use crate::disk::failpoint;
+use crate::base::test_sizes;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::RoomState;
 use crate::log::{Log, LogPosition, LogTip};
@@ -196,7 +196,7 @@ impl Journal {
             .checkpointed
             .is_some_and(|at| at.segment != end.segment);
         // A large state is written less often, so that the size of checkpoints stays in proportion to the log.
-        let enough = failpoint::checkpoint_bytes()
+        let enough = test_sizes::checkpoint_bytes()
             .unwrap_or(limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size));
         if grown >= enough || is_another_segment || self.state.relations.is_due() {
             match self.write_checkpoint(room) {

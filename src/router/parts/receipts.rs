@@ -3,7 +3,8 @@
 use super::storage::RouterStorage;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::disk::{Dir, Meta, failpoint, layout};
+use crate::base::test_sizes;
+use crate::disk::{Dir, Meta, layout};
 use crate::log::state::RoomState;
 use crate::message::status::{CopyStatus, Receipt};
 use crate::room::inbox::AnnouncementMarker;
@@ -130,7 +131,7 @@ impl ObservedReceipts {
     /// barrier makes the departure of the copies durable.
     pub(crate) fn stage(&mut self, room: &Dir, storage: &mut RouterStorage) -> Vec<Vec<Receipt>> {
         let (mut records, mut receipts) = (Vec::new(), Vec::new());
-        let mut most = failpoint::receipts_of_record();
+        let mut most = test_sizes::receipts_of_record();
         for ((agent, _), (status, copies)) in std::mem::take(&mut self.observed) {
             let mut copies: Vec<(u64, Option<i64>)> = copies.into_iter().collect();
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
@@ -151,7 +152,7 @@ impl ObservedReceipts {
                 copies = later;
                 if most == 0 {
                     records.push(std::mem::take(&mut receipts));
-                    most = failpoint::receipts_of_record();
+                    most = test_sizes::receipts_of_record();
                 }
             }
         }

@@ -110,9 +110,4 @@ impl RouterStorage {
     pub(crate) fn barrier(&mut self) -> Result<()> {
         self.barrier.pass()
     }
-
-    /// Passes the barrier before a batch is appended to the log.
-    pub(crate) fn pass_before_append(&mut self) -> Result<()> {
-        self.barrier.pass_before_append()
-    }
 }

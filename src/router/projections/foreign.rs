@@ -6,7 +6,6 @@
 
 use crate::base::error::Result;
 use crate::base::hash::{hash, hex};
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use crate::router::projections::ProjectionReport;
@@ -51,10 +50,6 @@ impl GeneratedFile<'_> {
             self.advice
         );
         report.notices.notify_human(state, about, subject, body);
-        if !failpoint::on(Failpoint::NoticeRecord) {
-            self.move_aside(&kept)?;
-            return Ok(true);
-        }
         Ok(false)
     }
 

@@ -7,7 +7,6 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::base::written_path::write_path;
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::log::state::{ReplayedLog, RoomState};
 use crate::log::{CommitNote, LogTip};
@@ -93,9 +92,6 @@ fn is_in(tip: &LogTip, room: &Dir, state: &RoomState) -> Result<bool> {
 
 /// Fails if the room has evidence against the log.
 pub fn check(room: &Dir, replayed: &ReplayedLog) -> Result<()> {
-    if !failpoint::on(Failpoint::LogEvidence) {
-        return Ok(());
-    }
     let found = against(room, replayed)?;
     if found.is_empty() {
         Ok(())

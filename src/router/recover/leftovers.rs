@@ -4,15 +4,11 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::room::Room;
 
 /// Removes temporary files. A failure to list a directory does not stop the router.
 pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
-    if !failpoint::on(Failpoint::Leftovers) {
-        return Ok(());
-    }
     let spool = room.dir.sub(layout::SPOOL)?;
     for name in names(&spool, layout::is_spool_draft) {
         spool.remove(name)?;

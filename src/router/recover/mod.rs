@@ -10,7 +10,7 @@ pub use gap::{LogLoss, accept_gap, find_loss};
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::disk::failpoint::{self, Failpoint};
+use crate::base::test_sizes;
 use crate::disk::{Barrier, Dir, can_sync_all, layout, machine};
 use crate::log;
 use crate::log::Log;
@@ -57,12 +57,10 @@ pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<R
         // An empty log has no checkpoint.
         is_index_damaged = state.seq > 0 && !state.relations_are_whole(&room.dir);
     }
-    // The syncs of a checkpoint would hide that the barrier is missing.
-    if failpoint::on(Failpoint::RecoveryBarrier)
-        && (is_index_damaged
-            || state.ids.is_due()
-            || state.relations.is_due()
-            || is_worth_a_checkpoint(&room, read)?)
+    if is_index_damaged
+        || state.ids.is_due()
+        || state.relations.is_due()
+        || is_worth_a_checkpoint(&room, read)?
     {
         // Without a checkpoint, the next start only reads the same part of the log again.
         if let Err(e) = state.save(&room.dir) {
@@ -118,7 +116,7 @@ fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
         .stat(layout::CHECKPOINT)?
         .map_or(0, |meta| meta.size);
     let enough = size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES);
-    Ok(read > failpoint::checkpoint_bytes().unwrap_or(enough))
+    Ok(read > test_sizes::checkpoint_bytes().unwrap_or(enough))
 }
 
 /// Warns about a copied room. It is routed, because nothing shows whether its original is also routed.
@@ -157,13 +155,9 @@ fn make_durable(
     last: Option<LastBatch>,
 ) -> Result<()> {
     if let Some(last) = last
-        && failpoint::on(Failpoint::Rewrite)
         && !is_acted_upon(spool, state, last)?
     {
         log::rewrite(&room.dir, last.from, state.end)?;
-    }
-    if !failpoint::on(Failpoint::RecoveryBarrier) {
-        return Ok(());
     }
     let mut barrier = Barrier::new(room.dir.clone());
     barrier.everything();
@@ -288,7 +282,7 @@ impl Router {
     /// so the first recovery after a boot searches for holes.
     fn reconcile_all(&mut self) -> Result<()> {
         let spool = self.config.dir().sub(layout::SPOOL)?;
-        if !failpoint::on(Failpoint::Holes) || !is_first_after_boot(&spool) {
+        if !is_first_after_boot(&spool) {
             return self.reconcile(ReconcileCause::Recovery);
         }
         self.reconcile(ReconcileCause::Holes)?;

@@ -2,7 +2,6 @@
 //! synced directory separately, such as btrfs, if only the inbox was synced after the delivery.
 
 use crate::base::error::{ErrorClass, Result};
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{DeliveryDirectory, OpenRecord, RoomState};
 use crate::room::spool::Spool;
@@ -19,9 +18,6 @@ type TwiceNamedCopies = HashMap<u64, (String, Meta)>;
 /// Removes the staged name of every copy with a name in its recipient's inbox or in a directory below the inbox. A
 /// second name elsewhere does not count as a delivery: a copy of the room by hard links makes such names.
 pub(super) fn finish(room: &Dir, spool: &Spool, state: &RoomState) -> Result<()> {
-    if !failpoint::on(Failpoint::SecondName) {
-        return Ok(());
-    }
     let mut by_inbox: BTreeMap<PathBuf, TwiceNamedCopies> = BTreeMap::new();
     let copies = state
         .open
@@ -72,9 +68,6 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &RoomState) -> Result<()>
 /// copies on a file system that logs each synced directory separately, if a recipient moved the copy and synced only
 /// the new directory.
 pub(super) fn finish_moves_of_recipients(room: &Dir, state: &RoomState) -> Result<()> {
-    if !failpoint::on(Failpoint::SecondName) {
-        return Ok(());
-    }
     for agent in state.mailboxes.with_unread() {
         match finish_moves(room, &layout::inbox(agent)) {
             Err(e) if e.errno() == Some(libc::ENOENT) => {}

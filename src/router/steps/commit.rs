@@ -75,7 +75,7 @@ impl CommitStep<'_> {
             Ok(lines) => lines,
             Err(e) => return self.unstage(entries, temporary(e)?),
         };
-        self.storage.pass_before_append()?;
+        self.storage.barrier()?;
         if let Err(e) = self.journal.append(&lines) {
             return self.unstage(entries, temporary(e)?);
         }

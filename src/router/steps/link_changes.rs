@@ -2,8 +2,8 @@
 
 use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
 use crate::base::error::{Problem, Result};
+use crate::base::test_sizes;
 use crate::base::text::listed;
-use crate::disk::failpoint;
 use crate::log::state::{LINK_REMOVED, LinkState, RoomState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::link::{LinkChange, has_message};
@@ -45,10 +45,10 @@ pub(super) fn judge(
                 Some(link) => unconfirmed_items(config, &tag, link)?,
                 None => Vec::new(),
             };
-            if again.len() > failpoint::items_again() {
+            if again.len() > test_sizes::items_again() {
                 let what = format!(
                     "more than {} items would be sent again",
-                    failpoint::items_again()
+                    test_sizes::items_again()
                 );
                 let fix = format!(
                     "remove the link with `mailbag link remove {tag} --bounce`, and add it again"
@@ -57,10 +57,10 @@ pub(super) fn judge(
                     Problem::new("too_many_items", what).at("/action").fix(fix),
                 ]));
             }
-            let mut more = again.split_off(again.len().min(failpoint::items_of_record()));
+            let mut more = again.split_off(again.len().min(test_sizes::items_of_record()));
             let mut notices = Vec::new();
             while !more.is_empty() {
-                let rest = more.split_off(more.len().min(failpoint::items_of_record()));
+                let rest = more.split_off(more.len().min(test_sizes::items_of_record()));
                 notices.push(BatchMessage::own(MessageRuling::SendAgain(
                     std::mem::replace(&mut more, rest),
                 )));
@@ -111,7 +111,7 @@ fn unconfirmed_items(config: &RoomConfig, tag: &str, link: &LinkState) -> Result
     for line in log::lines(config.dir(), log::START)? {
         let line = line?;
         again.extend(items_of(&line, tag, &out.stream, there));
-        if again.len() > failpoint::items_again() {
+        if again.len() > test_sizes::items_again() {
             break;
         }
     }

@@ -5,7 +5,8 @@ use super::stage;
 use crate::base::error::Result;
 use crate::base::hash::Hash;
 use crate::base::limits;
-use crate::disk::{Dir, failpoint};
+use crate::base::test_sizes;
+use crate::disk::Dir;
 use crate::log;
 use crate::log::state::RoomState;
 use crate::message::id;
@@ -71,7 +72,7 @@ pub(super) fn number(
         for tag in tags {
             let mut parts = split(
                 receipts.remove(&tag).unwrap_or_default(),
-                failpoint::receipts_of_item(),
+                test_sizes::receipts_of_item(),
             );
             let last = parts.pop().unwrap_or_default();
             for part in parts {

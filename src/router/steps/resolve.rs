@@ -18,7 +18,6 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
 use crate::log::lookup::{self, Viewer};
 use crate::log::state::RoomState;
@@ -326,9 +325,6 @@ impl<'a> MessageJudge<'a> {
     // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content is the same, and
     // rejected otherwise. Archived ids are forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<MessageRuling>> {
-        if !failpoint::on(Failpoint::DuplicateCheck) {
-            return Ok(None);
-        }
         for place in self.state.ids.places(agent, id)? {
             let Some(line) = log::read_live(self.config.dir(), place)? else {
                 continue;

@@ -6,7 +6,8 @@ use super::resolve::AddressedMessages;
 use super::staging_unit::{StagingUnit, UnstagedMessages, has_cause};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
-use crate::disk::{failpoint, layout};
+use crate::base::test_sizes;
+use crate::disk::layout;
 use crate::log::state::RoomState;
 use crate::message::copy::MessageCopies;
 use crate::message::record::{
@@ -103,7 +104,7 @@ impl StageStep<'_> {
             {
                 continue;
             }
-            let is_late = begun.elapsed() >= failpoint::stage_time()
+            let is_late = begun.elapsed() >= test_sizes::stage_time()
                 && has_message(&entries)
                 && can_wait.contains(&letter.claim);
             if leave(&letter, is_late, &mut entries, &mut late) {

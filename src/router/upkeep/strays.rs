@@ -2,7 +2,8 @@
 
 use super::loops;
 use crate::base::limits;
-use crate::disk::{failpoint, layout};
+use crate::base::test_sizes;
+use crate::disk::layout;
 use crate::room::outbox::stray;
 use crate::router::Router;
 use crate::router::parts::NoticeText;
@@ -30,7 +31,7 @@ impl Router {
                 .take_while(|about| about.starts_with(&outbox))
                 .count();
             for name in outboxes.strays(&agent) {
-                let Some(stray) = stray(self.config.dir(), &agent, &name, failpoint::stray())
+                let Some(stray) = stray(self.config.dir(), &agent, &name, test_sizes::stray())
                 else {
                     continue;
                 };

@@ -1,6 +1,6 @@
 //! A separate file system for power cuts at any instant: an image on a loop device. ext4 and xfs are shut down by an
 //! ioctl. btrfs has no such ioctl: its image is copied at that instant, and the copy is mounted in its place.
-#![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them a sweep are too many for programs.
+#![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them in a run are too many for programs.
 
 use crate::world::lossy;
 use std::cell::Cell;
@@ -69,13 +69,21 @@ impl Kind {
             return Some(format!("no loop device can be had: {error}"));
         }
         let mkfs = self.mkfs()[0];
-        program(mkfs, &["-V"]).err().map(|error| format!("there is no {mkfs}: {error}"))
+        program(mkfs, &["-V"])
+            .err()
+            .map(|error| format!("there is no {mkfs}: {error}"))
     }
 
     fn mkfs(self) -> &'static [&'static str] {
         match self {
             // Lazy initialisation would go on writing in the background, long after the mount.
-            Kind::Ext4 => &["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+            Kind::Ext4 => &[
+                "mkfs.ext4",
+                "-q",
+                "-F",
+                "-E",
+                "lazy_itable_init=0,lazy_journal_init=0",
+            ],
             Kind::Xfs => &["mkfs.xfs", "-q", "-f"],
             Kind::Btrfs => &["mkfs.btrfs", "-q", "-f"],
         }
@@ -121,12 +129,28 @@ impl PowerDevice {
         hide_mounts()?;
         // A cut loses only the file system's memory, so the image itself may also be in memory.
         let memory = Path::new("/dev/shm");
-        let home = if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? };
-        let mut new = PowerDevice { kind, home, device: None, mounted: false };
+        let home = if memory.is_dir() {
+            TempDir::new_in(memory)?
+        } else {
+            TempDir::new()?
+        };
+        let mut new = PowerDevice {
+            kind,
+            home,
+            device: None,
+            mounted: false,
+        };
         File::create(new.image())?.set_len(kind.bytes())?;
         new.attach()?;
-        let device = new.device.as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned();
-        let [mkfs, options @ ..] = kind.mkfs() else { unreachable!("mkfs has a name") };
+        let device = new
+            .device
+            .as_deref()
+            .unwrap_or(Path::new(""))
+            .to_string_lossy()
+            .into_owned();
+        let [mkfs, options @ ..] = kind.mkfs() else {
+            unreachable!("mkfs has a name")
+        };
         program(mkfs, &[options, &[&device]].concat())?;
         fs::create_dir(new.path())?;
         new.mount()?;
@@ -148,7 +172,10 @@ impl PowerDevice {
     }
 
     fn attach(&mut self) -> io::Result<()> {
-        let device = program("losetup", &["-f", "--show", &self.image().to_string_lossy()])?;
+        let device = program(
+            "losetup",
+            &["-f", "--show", &self.image().to_string_lossy()],
+        )?;
         self.device = Some(device.trim().into());
         Ok(())
     }
@@ -161,12 +188,26 @@ impl PowerDevice {
                 commit_btrfs(&File::open(self.path())?)?;
             }
             let (from, to) = (self.image(), self.as_cut());
-            return program("cp", &["--sparse=always", &from.to_string_lossy(), &to.to_string_lossy()]).map(drop);
+            return program(
+                "cp",
+                &[
+                    "--sparse=always",
+                    &from.to_string_lossy(),
+                    &to.to_string_lossy(),
+                ],
+            )
+            .map(drop);
         }
         let root = File::open(self.path())?;
         let flags = cut as u32;
         // SAFETY: this ioctl reads one u32 through the pointer.
-        done(unsafe { libc::ioctl(root.as_raw_fd(), EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN as _, &raw const flags) })
+        done(unsafe {
+            libc::ioctl(
+                root.as_raw_fd(),
+                EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN as _,
+                &raw const flags,
+            )
+        })
     }
 
     /// Switches it on again: unmounts the old file system, and replays the journal.
@@ -184,7 +225,10 @@ impl PowerDevice {
     }
 
     fn mount(&mut self) -> io::Result<()> {
-        let device = self.device.as_deref().ok_or_else(|| io::Error::other("there is no device"))?;
+        let device = self
+            .device
+            .as_deref()
+            .ok_or_else(|| io::Error::other("there is no device"))?;
         let (device, path) = (c_string(device)?, c_string(&self.path())?);
         let kind = CString::new(self.kind.to_string())?;
         let options = self.kind.options().as_ptr().cast();
@@ -201,7 +245,11 @@ impl PowerDevice {
             // SAFETY: a string that lives through the call.
             match done(unsafe { libc::umount2(path.as_ptr(), 0) }) {
                 // A program that another test is just starting holds a copy of every descriptor until its exec.
-                Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline => thread::yield_now(),
+                Err(error)
+                    if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline =>
+                {
+                    thread::yield_now()
+                }
                 Err(error) => return Err(error),
                 Ok(()) => break,
             }
@@ -229,11 +277,18 @@ impl Drop for PowerDevice {
 
 pub(crate) fn program(name: &str, arguments: &[&str]) -> io::Result<String> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new(name).args(arguments).env("PATH", format!("{path}:{PROGRAMS}")).output()?;
+    let output = Command::new(name)
+        .args(arguments)
+        .env("PATH", format!("{path}:{PROGRAMS}"))
+        .output()?;
     if output.status.success() {
         return Ok(lossy(&output.stdout));
     }
-    Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), lossy(&output.stderr).trim())))
+    Err(io::Error::other(format!(
+        "{name} {}: {}",
+        arguments.join(" "),
+        lossy(&output.stderr).trim()
+    )))
 }
 
 /// Commits what btrfs holds, without the bytes that it would have written back in its own time.
@@ -242,9 +297,21 @@ fn commit_btrfs(root: &File) -> io::Result<()> {
     const BTRFS_IOC_WAIT_SYNC: u32 = 0x4008_9416;
     let mut transaction = 0u64;
     // SAFETY: this ioctl writes one u64 through the pointer.
-    done(unsafe { libc::ioctl(root.as_raw_fd(), BTRFS_IOC_START_SYNC as _, &raw mut transaction) })?;
+    done(unsafe {
+        libc::ioctl(
+            root.as_raw_fd(),
+            BTRFS_IOC_START_SYNC as _,
+            &raw mut transaction,
+        )
+    })?;
     // SAFETY: this one reads it.
-    done(unsafe { libc::ioctl(root.as_raw_fd(), BTRFS_IOC_WAIT_SYNC as _, &raw const transaction) })
+    done(unsafe {
+        libc::ioctl(
+            root.as_raw_fd(),
+            BTRFS_IOC_WAIT_SYNC as _,
+            &raw const transaction,
+        )
+    })
 }
 
 fn c_string(path: &Path) -> io::Result<CString> {
@@ -252,5 +319,9 @@ fn c_string(path: &Path) -> io::Result<CString> {
 }
 
 fn done(result: libc::c_int) -> io::Result<()> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }

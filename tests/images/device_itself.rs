@@ -37,12 +37,21 @@ fn a_cut_keeps_what_was_synced_and_nothing_that_came_after() -> Done {
         write(&device.path().join("lost"), false)?;
         device.cut(Cut::Hard)?;
         let later = File::create(device.path().join("later"));
-        assert!(kind == Kind::Btrfs || later.is_err(), "{kind} takes writes without power");
+        assert!(
+            kind == Kind::Btrfs || later.is_err(),
+            "{kind} takes writes without power"
+        );
         drop(later);
         device.remount()?;
-        assert!(!device.path().join("later").exists(), "{kind} kept what came without power");
+        assert!(
+            !device.path().join("later").exists(),
+            "{kind} kept what came without power"
+        );
         assert_eq!(fs::read(device.path().join("synced"))?, [7; 10_000]);
-        assert!(!device.path().join("lost").exists(), "{kind} kept a file that nobody synced");
+        assert!(
+            !device.path().join("lost").exists(),
+            "{kind} kept a file that nobody synced"
+        );
         write(&device.path().join("again"), false)
     })
 }
@@ -73,12 +82,18 @@ fn nothing_is_left_over_even_after_a_panic() -> Done {
         });
         assert!(panicked.join().is_err());
         let mounts = fs::read_to_string("/proc/thread-self/mounts")?;
-        assert!(!mounts.contains(&*path.to_string_lossy()), "still mounted: {mounts}");
+        assert!(
+            !mounts.contains(&*path.to_string_lossy()),
+            "still mounted: {mounts}"
+        );
         drop(file);
         let image = path.with_file_name("image");
         // The kernel lets go of the device in its own time once the last file is closed.
         let deadline = Instant::now() + Duration::from_secs(10);
-        while loops()?.iter().any(|backing| backing.starts_with(&*image.to_string_lossy())) {
+        while loops()?
+            .iter()
+            .any(|backing| backing.starts_with(&*image.to_string_lossy()))
+        {
             assert!(Instant::now() < deadline, "{:?}", loops()?);
             std::thread::yield_now();
         }

@@ -1,0 +1,73 @@
+//! Sizes and delays that a test can reduce, so that it needs few files and little time. In other builds they are the limits.
+
+use super::{limits, test_variable};
+use std::time::Duration;
+
+/// The size of a complete log segment. Tests can reduce it.
+pub fn segment_bytes() -> u64 {
+    shrunk("MAILBAG_TEST_SEGMENT_BYTES").unwrap_or(limits::SEGMENT_BYTES)
+}
+
+/// The most files in one pack of the archive. Tests can reduce it.
+pub fn pack_files() -> usize {
+    shrunk("MAILBAG_TEST_PACK_FILES").map_or(limits::PACK_FILES, |n| n as usize)
+}
+
+/// The time that a file with an invalid name may stay in an outbox before its agent is notified. Tests can reduce it.
+pub fn stray() -> Duration {
+    shrunk("MAILBAG_TEST_STRAY_MS").map_or(limits::STRAY, Duration::from_millis)
+}
+
+/// The time before a command shows its progress. Tests can reduce it.
+pub fn progress_delay() -> Duration {
+    shrunk("MAILBAG_TEST_PROGRESS_MS").map_or(Duration::from_secs(1), Duration::from_millis)
+}
+
+/// A fixed limit for the copies in a batch. Only tests can set it.
+pub fn batch_copies() -> Option<usize> {
+    shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
+}
+
+/// The most ids in a checkpoint. Only tests can set it.
+pub fn recent_ids() -> Option<usize> {
+    shrunk("MAILBAG_TEST_RECENT_IDS").map(|n| n as usize)
+}
+
+/// A checkpoint is written after the log has grown by this many bytes. Only tests can set it.
+pub fn checkpoint_bytes() -> Option<u64> {
+    shrunk("MAILBAG_TEST_CHECKPOINT_BYTES")
+}
+
+/// The time limit for writing the copies of one batch. Tests can reduce it.
+pub fn stage_time() -> Duration {
+    shrunk("MAILBAG_TEST_STAGE_MS").map_or(limits::STAGE_TIME, Duration::from_millis)
+}
+
+/// The most items of a link in one record that sends them again. Tests can reduce it.
+pub fn items_of_record() -> usize {
+    shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(limits::ITEMS_OF_RECORD, |n| n as usize)
+}
+
+/// The most items of a link that are sent again. Tests can reduce it.
+pub fn items_again() -> usize {
+    shrunk("MAILBAG_TEST_ITEMS_AGAIN").map_or(limits::ITEMS_AGAIN, |n| n as usize)
+}
+
+/// The most receipts of an item of a link. Tests can reduce it.
+pub fn receipts_of_item() -> usize {
+    shrunk("MAILBAG_TEST_RECEIPTS_OF_ITEM").map_or(limits::RECEIPTS_OF_ITEM, |n| n as usize)
+}
+
+/// The most receipts of a record. Tests can reduce it.
+pub fn receipts_of_record() -> usize {
+    shrunk("MAILBAG_TEST_RECEIPTS_OF_RECORD").map_or(limits::RECEIPTS_OF_RECORD, |n| n as usize)
+}
+
+/// The time that the peer of a carrier may be silent. Tests can reduce it.
+pub fn carrier_silence() -> Duration {
+    shrunk("MAILBAG_TEST_SILENCE_MS").map_or(limits::CARRIER_SILENCE, Duration::from_millis)
+}
+
+fn shrunk(name: &str) -> Option<u64> {
+    test_variable(name)?.parse().ok()
+}

@@ -1,0 +1,23 @@
+//! The library on a real room in the thread of the test, where the test can stop before each call on files.
+
+use crate::sim::{CallName, watched};
+use crate::world::World;
+use mailbag::Room;
+use mailbag::base::set_test_variable;
+use std::path::PathBuf;
+
+impl World {
+    /// Calls `act` on the room in the thread of the test, with a hook before each call on files, as [`watched`] does.
+    pub(crate) fn watched<T>(
+        &self,
+        hook: impl FnMut(CallName, &[PathBuf]) -> std::io::Result<()> + Send + 'static,
+        act: impl FnOnce(&Room) -> T,
+    ) -> T {
+        let home = self.trust().to_str().expect("a plain path");
+        set_test_variable("MAILBAG_TEST_HOME", home);
+        set_test_variable("MAILBAG_TEST_ANCESTRY", "person");
+        set_test_variable("MAILBAG_TEST_KEEPS", "all");
+        let room = self.room("");
+        watched(hook, || act(&Room::open(&room).expect("a room")))
+    }
+}
