@@ -69,17 +69,21 @@ impl AppendFile {
     }
 
     /// Removes these bytes, which were appended last, if they still end the file. Another program can have shortened the
-    /// file before the append. A failure leaves them in the file.
-    pub fn take_back(&mut self, bytes: &[u8]) {
-        let size = self.file.meta().map_or(0, |meta| meta.size);
+    /// file before the append. Remaining bytes would count as committed, so a failure must stop the router.
+    pub fn take_back(&mut self, bytes: &[u8]) -> Result<()> {
+        let size = synced(self.file.meta(), || self.path.clone())?.size;
         let Some(start) = size.checked_sub(bytes.len() as u64) else {
-            return;
+            return Ok(());
         };
         let mut end = vec![0; bytes.len()];
-        let is_ours = self.file.read_exact_at(&mut end, start).is_ok() && end == bytes;
-        if is_ours && self.file.set_len(start).is_ok() {
+        synced(self.file.read_exact_at(&mut end, start), || {
+            self.path.clone()
+        })?;
+        if end == bytes {
+            synced(self.file.set_len(start), || self.path.clone())?;
             self.length = start;
         }
+        Ok(())
     }
 
     /// Makes the appended bytes durable.

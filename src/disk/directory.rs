@@ -249,6 +249,7 @@ impl Dir {
         let file = drafts.create(draft, bytes)?;
         synced(file.sync(), || drafts.at(draft))?;
         drafts.put_over(draft, self, name)?;
+        drafts.sync()?;
         self.sync()
     }
 
@@ -391,7 +392,7 @@ impl Dir {
 }
 
 /// The error of a failed sync, which ends a router.
-pub(super) fn synced(done: io::Result<()>, path: impl FnOnce() -> PathBuf) -> Result<()> {
+pub(super) fn synced<T>(done: io::Result<T>, path: impl FnOnce() -> PathBuf) -> Result<T> {
     done.map_err(|source| Error::Sync {
         path: path(),
         source,

@@ -173,7 +173,7 @@ impl Log {
             }
             Err(e) => {
                 // The file does not keep lines that were never committed.
-                self.append.take_back(lines);
+                self.append.take_back(lines)?;
                 Err(e)
             }
         }
