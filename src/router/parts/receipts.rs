@@ -2,6 +2,7 @@
 
 use super::storage::RouterStorage;
 use crate::base::clock::Stamp;
+use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::test_sizes;
 use crate::disk::{Dir, Meta, layout};
@@ -77,12 +78,17 @@ impl ObservedReceipts {
         seq: u64,
         name: &OsStr,
     ) {
-        // A taken or returned copy may be seen later.
-        if has_file(room, layout::taken(agent), name) || has_file(room, layout::inbox(agent), name)
-        {
+        // A taken or returned copy may be seen later. A directory that cannot be read is looked at again.
+        let places = [
+            layout::taken(agent),
+            layout::inbox(agent),
+            layout::expired(agent),
+        ];
+        let there = places.map(|place| find_file(room, place, name).map(|found| found.is_some()));
+        let [Ok(false), Ok(false), Ok(is_expired)] = there else {
             return;
-        }
-        let status = if has_file(room, layout::expired(agent), name) {
+        };
+        let status = if is_expired {
             state
                 .mailboxes
                 .status(agent, seq)
@@ -91,7 +97,7 @@ impl ObservedReceipts {
         } else {
             CopyStatus::Seen
         };
-        if let Some(marker) = find_file(room, layout::announced(agent), name) {
+        if let Ok(Some(marker)) = find_file(room, layout::announced(agent), name) {
             self.note(
                 agent,
                 seq,
@@ -193,11 +199,9 @@ impl ObservedReceipts {
     }
 }
 
-fn has_file(room: &Dir, directory: PathBuf, name: &OsStr) -> bool {
-    find_file(room, directory, name).is_some()
-}
-
-fn find_file(room: &Dir, directory: PathBuf, name: &OsStr) -> Option<Meta> {
-    let meta = room.sub(directory).and_then(|dir| dir.stat(name));
-    meta.ok().flatten()
+fn find_file(room: &Dir, directory: PathBuf, name: &OsStr) -> Result<Option<Meta>> {
+    let Some(directory) = room.sub_if_exists(directory)? else {
+        return Ok(None);
+    };
+    directory.stat(name)
 }
