@@ -9,6 +9,7 @@ use crate::base::hash::{hash, hex};
 use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use crate::router::projections::ProjectionReport;
+use serde::de::IgnoredAny;
 use std::ffi::OsStr;
 
 /// The number of tried names for a file that is kept.
@@ -92,12 +93,21 @@ pub(super) fn is_torn(bytes: &[u8]) -> bool {
         || memchr::memmem::find(bytes, &[0; 4]).is_some()
 }
 
-/// Returns true if this is what [`check_json`] returned, or if it is torn.
+/// Returns true if the text ends within a JSON object, as a power cut can leave it.
+fn ends_early(text: &[u8]) -> bool {
+    let begin = b"{\n  \"";
+    begin.starts_with(text)
+        || text.starts_with(begin)
+            && serde_json::from_slice::<IgnoredAny>(text).is_err_and(|e| e.is_eof())
+}
+
+/// Returns true if this is what [`check_json`] returned, or if a power cut has torn it.
 pub(super) fn is_checked_json(text: &[u8]) -> bool {
-    if is_torn(text) {
+    if is_torn(text) || ends_early(text) {
         return true;
     }
     let mark = b",\n  \"check\": \"";
-    memchr::memmem::rfind(text, mark)
-        .is_some_and(|at| check_json([&text[..at], b"\n}\n"].concat()) == text)
+    memchr::memmem::rfind(text, mark).is_some_and(|at| {
+        check_json([&text[..at], b"\n}\n"].concat()).trim_ascii_end() == text.trim_ascii_end()
+    })
 }
