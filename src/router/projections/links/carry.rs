@@ -107,9 +107,17 @@ impl DirectoryCarrier {
             ));
         };
         let there = room.dir.make_loose(layout::link_in(theirs))?;
+        remove_drafts(&there)?;
         self.other = Some((room, version, there));
         Ok(())
     }
+}
+
+/// Removes the drafts that a power cut has left: the other room may have taken these items, and then none is brought again.
+fn remove_drafts(there: &Dir) -> Result<()> {
+    let mut names = there.names()?;
+    names.retain(|name| name.starts_with('.') && name.ends_with(".json.tmp"));
+    names.iter().try_for_each(|name| there.remove(name))
 }
 
 /// The number before the first missing item after `acked`.
