@@ -190,6 +190,8 @@ impl ArchiveWriter {
     }
 
     fn directory(&mut self) -> Result<Dir> {
+        // A killed run may have made the directory, and not have synced its name.
+        self.barrier.dir(&self.room);
         self.room.make_with(layout::ARCHIVE, &mut self.barrier)
     }
 
