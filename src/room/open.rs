@@ -137,12 +137,16 @@ impl Room {
         room.note_place()?;
         // Written last: its presence shows that the room is complete.
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
-            room.dir
-                .replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
-            // Settings that existed before are from another source, and need consent.
+            let id = id::mint();
+            // Settings that existed before are from another source, and need consent. After a kill the room has no id yet,
+            // and the next command notes another one.
             if room.dir.stat(layout::SETTINGS)?.is_none() {
-                let _ = room.note_created().inspect_err(|e| tracing::debug!("{e}"));
+                let _ = room
+                    .note_created(&id)
+                    .inspect_err(|e| tracing::debug!("{e}"));
             }
+            room.dir
+                .replace(layout::ROOM_ID, format!("{id}\n").as_bytes())?;
         }
         Ok((room, made))
     }

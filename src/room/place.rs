@@ -1,7 +1,7 @@
 //! The recorded location of a room. It distinguishes a room from its copy, which has the same id and the same log.
 
 use super::Room;
-use super::consent::path_text;
+use super::consent::{RoomIdentity, path_text};
 use super::created::CreatedRoom;
 use crate::base::error::Result;
 use crate::base::test_variable;
@@ -44,9 +44,13 @@ impl CopiedRoom {
 }
 
 impl Room {
-    /// Records that this user created the room.
-    pub(super) fn note_created(&self) -> Result<()> {
-        self.as_created()?.note()
+    /// Records that this user created the room that gets this id.
+    pub(super) fn note_created(&self, id: &str) -> Result<()> {
+        let identity = RoomIdentity {
+            room: Some(id.to_owned()),
+            ..self.identity()?
+        };
+        CreatedRoom::new(identity, self.dir.meta()?.inode).note()
     }
 
     /// Returns true if this user created the room here.
