@@ -239,7 +239,7 @@ impl<'s> Exploration<'s> {
     }
 
     /// Plays an act under the control.
-    fn play(&self, play: &mut Play, act: usize) -> Result<()> {
+    pub(super) fn play(&self, play: &mut Play, act: usize) -> Result<()> {
         play.machine.swallow(self.control.clone());
         let done = play.play(&self.story.acts[act]);
         play.machine.swallow(None);

@@ -1,6 +1,7 @@
 //! Each call of a story fails: once, or from then on. The act may end with an error; afterwards the story goes on.
 
 use super::explore::{Exploration, SAMPLE, Scene, Size};
+use super::story::Play;
 use crate::sim::{Call, Failure, Fate};
 use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -71,9 +72,27 @@ impl Exploration<'_> {
                 let place = format!("{place}; then {}", crash.fate);
                 self.go_on(play.on(crash.machine), next, &place);
             }
+            self.cut_after_recovery(&play, next, &place);
         }
         self.go_on(play, next, &place);
         self.without = None;
+    }
+}
+
+impl Exploration<'_> {
+    /// After a failed sync, recovery acts on bytes that are in memory only. Then the power is cut.
+    fn cut_after_recovery(&mut self, failed: &Play, next: usize, place: &str) {
+        let mut recovered = failed.clone();
+        if self.play(&mut recovered, next).is_err() {
+            return;
+        }
+        let steps = recovered.machine.steps();
+        let fates = [Fate::Journal, Fate::Unordered];
+        let crashes = recovered.machine.crashes(steps, &fates, &mut self.random);
+        for crash in self.random.some_of(crashes, 3) {
+            let place = format!("{place}; then act {next} and {}", crash.fate);
+            self.go_on(recovered.on(crash.machine), next, &place);
+        }
     }
 }
 
@@ -81,10 +100,13 @@ impl Exploration<'_> {
 fn failures(number: usize, call: &Call) -> Vec<Failure> {
     let errors = ERRORS.map(Errno::raw_os_error);
     // A message file that mailbag may not read is rejected, if it is two seconds old.
-    let is_message = call
-        .paths
-        .iter()
-        .any(|path| path.to_string_lossy().contains("/outbox/") && path.extension().is_some());
+    let is_message = call.paths.iter().any(|path| {
+        let text = path.to_string_lossy();
+        let is_of_sender = ["/outbox/", "/spool/claim/"]
+            .iter()
+            .any(|place| text.contains(place));
+        is_of_sender && path.extension().is_some()
+    });
     let possible = errors
         .into_iter()
         .filter(|errno| call.name.can_fail_with(*errno))
