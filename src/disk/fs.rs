@@ -153,7 +153,7 @@ pub enum Sync {
     Full,
     /// The content of a file.
     Data,
-    /// The whole file system. Only where [`can_sync_all`].
+    /// The whole file system. Only where [`can_sync_all`](super::can_sync_all).
     All,
 }
 
