@@ -5,7 +5,7 @@
 
 use super::allowance::{OPEN, charge_read};
 use super::file::File;
-use super::fs::{Existing, Fs, Meta, Open, Sync};
+use super::fs::{Existing, Fs, Meta, Open, Sync, make_new_directory};
 use super::listing::DirectoryListing;
 use super::root::root;
 use crate::base::error::{Error, ErrorContext, Result};
@@ -13,7 +13,6 @@ use crate::base::{process, test_variable};
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,13 +78,8 @@ impl Dir {
             .find_map(|above| Some((self.sub(above).ok()?, above)))
             .unwrap_or_else(|| (self.clone(), Path::new("")));
         for part in below.strip_prefix(there).unwrap_or(below).components() {
-            let made = at.fs.make_directory(part.as_ref(), self.directory_mode());
-            let is_new = match made {
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
-                made => made
-                    .doing("create the directory", at.path.join(part))
-                    .map(|()| true)?,
-            };
+            let made = make_new_directory(&*at.fs, part.as_ref(), self.directory_mode());
+            let is_new = made.doing("create the directory", at.path.join(part))?;
             let inner = at.sub(part)?;
             if is_new {
                 made_in(&at)?;
@@ -383,11 +377,6 @@ impl Dir {
     /// Makes the names in this directory durable.
     pub fn sync(&self) -> Result<()> {
         synced(self.fs.sync(Sync::Full), || self.path.to_path_buf())
-    }
-
-    /// The system's descriptor, for calls that do not concern files.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.fs.descriptor()
     }
 }
 

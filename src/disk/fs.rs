@@ -14,8 +14,7 @@ use rustix::fs::FileType;
 use std::any::Any;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Result;
-use std::os::fd::BorrowedFd;
+use std::io::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,11 +94,16 @@ pub trait Fs: fmt::Debug + Send + std::marker::Sync {
     /// The file system of this file.
     fn volume(&self) -> Option<Volume>;
 
-    /// The system's descriptor, for calls that do not concern files. `None` in memory.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
-
     /// The implementation, which recognizes its own files.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// Creates a directory below another one. `false` if the name exists.
+pub(super) fn make_new_directory(above: &dyn Fs, name: &Path, mode: u32) -> Result<bool> {
+    match above.make_directory(name, mode) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        made => made.map(|()| true),
+    }
 }
 
 /// The names in a directory, read in parts.

@@ -4,12 +4,12 @@
 //! paths.
 
 use super::directory::synced;
-use super::fs::{Meta, Open};
+use super::fs::{Meta, Open, make_new_directory};
 use super::{Dir, LockFile};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::process;
 use crate::disk::paths::PathQuestions;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -67,10 +67,9 @@ impl UserDirectory {
         }
         let mut at = dir;
         for part in path.strip_prefix(above).unwrap_or(path).components() {
-            match at.fs.make_directory(part.as_ref(), 0o700) {
-                Ok(()) => at.sync()?,
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e).doing_in("create the directory", at.path(), part),
+            let made = make_new_directory(&*at.fs, part.as_ref(), 0o700);
+            if made.doing_in("create the directory", at.path(), part)? {
+                at.sync()?;
             }
             at = at.sub(part)?;
         }

@@ -1,9 +1,9 @@
 //! Creating a room's directory, and changing who may use its files.
 
+use super::fs::make_new_directory;
 use super::root::root;
 use super::{Dir, paths};
 use crate::base::error::{ErrorContext, Result};
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// The user and the group of the directory at a path, which this user need not be able to open.
@@ -31,10 +31,8 @@ impl Dir {
             }
             _ => {}
         }
-        let is_new = match root().make_directory(path, 0o700) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
-            made => made.doing("create the directory", path).map(|()| true)?,
-        };
+        let made = make_new_directory(&*root(), path, 0o700);
+        let is_new = made.doing("create the directory", path)?;
         let dir = Dir::open_room(path)?;
         if is_new {
             // A new directory may have the set-group-ID bit of its parent.

@@ -1,8 +1,9 @@
 //! Questions about paths outside a room. Symbolic links in them are followed.
 
 use super::File;
-use super::fs::{Meta, Open};
+use super::fs::{Meta, Open, make_new_directory};
 use super::root::root;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::io::{Read, Result};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl PathQuestions for Path {
     }
 
     fn is_there(&self) -> bool {
-        self.real_path().is_ok()
+        meta(self).is_ok()
     }
 
     fn leads_to_directory(&self) -> bool {
@@ -39,7 +40,7 @@ impl PathQuestions for Path {
     }
 
     fn leads_to_file(&self) -> bool {
-        meta(self).is_ok_and(|meta| meta.kind == rustix::fs::FileType::RegularFile)
+        meta(self).is_ok_and(|meta| meta.kind == FileType::RegularFile)
     }
 
     fn is_named(&self) -> bool {
@@ -49,7 +50,11 @@ impl PathQuestions for Path {
 
 /// The metadata at the end of a path.
 pub fn meta(path: &Path) -> Result<Meta> {
-    root().stat(&path.real_path()?)
+    let meta = root().stat(path)?;
+    if meta.kind == FileType::Symlink {
+        return root().stat(&path.real_path()?);
+    }
+    Ok(meta)
 }
 
 /// The target of a symbolic link.
@@ -85,10 +90,7 @@ pub fn make_directory(path: &Path) -> Result<()> {
     let mut at = there.map(Path::to_path_buf).unwrap_or_default();
     for part in missing {
         at.push(part);
-        match root().make_directory(&at, super::directory::OUTSIDE_DIRECTORY) {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(e),
-            _ => {}
-        }
+        make_new_directory(&*root(), &at, super::directory::OUTSIDE_DIRECTORY)?;
     }
     Ok(())
 }

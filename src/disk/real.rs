@@ -257,10 +257,6 @@ impl Fs for Real {
         })
     }
 
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.fd())
-    }
-
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -15,7 +15,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Result;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -302,10 +301,6 @@ impl Fs for Handle {
             is_read_only: false,
             magic: 0xef53,
         })
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 
     fn as_any(&self) -> &dyn Any {

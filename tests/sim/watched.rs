@@ -7,7 +7,6 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Result;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -235,10 +234,6 @@ impl Fs for Watched {
 
     fn volume(&self) -> Option<Volume> {
         self.inner.volume()
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.descriptor()
     }
 
     fn as_any(&self) -> &dyn Any {

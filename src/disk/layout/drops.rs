@@ -1,6 +1,7 @@
 //! Names of messages that mailbag itself drops into an outbox, and of their drafts.
 
 use super::{is_message_file, outbox};
+use crate::base::process;
 use std::path::PathBuf;
 
 /// The name of a message that mailbag drops.
@@ -21,7 +22,7 @@ pub fn dropped(agent: &str, id: &str) -> PathBuf {
 
 /// The name of a message's draft in an outbox while a command of this process writes it.
 pub fn unsent(name: &str) -> String {
-    format!(".{name}.{}.tmp", std::process::id())
+    format!(".{name}.{}.tmp", process::id())
 }
 
 /// The name of a changed file that is kept beside the new one.

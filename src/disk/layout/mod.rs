@@ -20,6 +20,7 @@ pub use rejections::*;
 pub use sessions::*;
 
 use crate::base::clock::Stamp;
+use crate::base::process;
 use crate::base::{limits, sanitize};
 use std::path::{Path, PathBuf};
 
@@ -132,7 +133,7 @@ pub const DIRECTORIES: [&str; 9] = [
 
 /// The temporary file of the router for the time of the file system. In [`SPOOL`].
 pub fn clock_file() -> String {
-    format!("{CLOCK}{}", std::process::id())
+    format!("{CLOCK}{}", process::id())
 }
 
 /// Returns true if this is a temporary file that only the holder of the router's lock writes in [`SPOOL`].
