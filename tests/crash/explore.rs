@@ -308,13 +308,17 @@ impl<'s> Exploration<'s> {
 
 /// Crashes with these fates alone.
 pub(crate) fn holds_under(fates: &[Fate], story: &Story) {
+    explored(fates, story).judge();
+}
+
+fn explored<'s>(fates: &[Fate], story: &'s Story) -> Exploration<'s> {
     let mut exploration = Exploration::new(story);
     exploration.size = Size::of_run();
     exploration.explore(fates);
-    exploration.judge();
+    exploration
 }
 
-/// Every first crash, in a run of any size.
+/// Every first crash, in a run of any size, and no call that fails: a failure may allow another ending.
 pub(crate) fn holds_everywhere(story: &Story) {
     let mut exploration = Exploration::new(story);
     exploration.explore(&Fate::ALL);
@@ -323,9 +327,7 @@ pub(crate) fn holds_everywhere(story: &Story) {
 
 /// Every crash, and every call that fails.
 pub(crate) fn holds(story: &Story) {
-    let mut exploration = Exploration::new(story);
-    exploration.size = Size::of_run();
-    exploration.explore(&Fate::ALL);
+    let mut exploration = explored(&Fate::ALL, story);
     exploration.fail_each_call();
     exploration.judge();
 }

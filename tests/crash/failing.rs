@@ -1,19 +1,12 @@
 //! Each call of a story fails: once, or from then on. The act may end with an error; afterwards the story goes on.
 
+use super::ending::Ending;
 use super::explore::{Exploration, SAMPLE, Scene, Size};
 use super::story::Play;
-use crate::sim::{Call, Failure, Fate};
+use crate::sim::{Call, ERRORS, Failure, Fate};
 use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
-
-const ERRORS: [Errno; 5] = [
-    Errno::NOSPC,
-    Errno::IO,
-    Errno::MFILE,
-    Errno::ROFS,
-    Errno::ACCESS,
-];
 
 impl Exploration<'_> {
     /// Lets each call of each act fail. A full run tries each error, once and lasting; another run
@@ -27,6 +20,7 @@ impl Exploration<'_> {
             whole.machine.watch();
             whole.play(&self.story.acts[scene.act]).ok();
             let calls = whole.machine.calls();
+            let without = self.ending_without(scene.act);
             let mut numbers: Vec<usize> = (0..calls.len()).collect();
             if self.size == Size::Sample {
                 numbers = self.random.some_of(numbers, SAMPLE / acts + 1);
@@ -37,14 +31,15 @@ impl Exploration<'_> {
                     failures = self.random.some_of(failures, 1);
                 }
                 for failure in failures {
-                    self.fail(&scene, &calls[number], failure);
+                    self.fail(&scene, &calls[number], failure, without.as_ref());
                 }
             }
         }
         self.figures.time += begun.elapsed();
     }
 
-    fn fail(&mut self, scene: &Scene, call: &Call, failure: Failure) {
+    /// `without` is the ending without the act, if the act is not repeated.
+    fn fail(&mut self, scene: &Scene, call: &Call, failure: Failure, without: Option<&Ending>) {
         let error = std::io::Error::from_raw_os_error(failure.errno);
         let lasts = if failure.lasts { ", and so on" } else { "" };
         let place = format!("act {}: {call} fails: {error}{lasts}", scene.act);
@@ -63,35 +58,27 @@ impl Exploration<'_> {
         }
         let next = self.next_after(scene.act);
         let is_refused = matches!(played, Ok(Some(_)));
-        self.without = self.ending_without(scene.act).filter(|_| is_refused);
+        self.without = without.filter(|_| is_refused).cloned();
         if call.name.is_sync() && failure.errno == Errno::IO.raw_os_error() {
-            let steps = play.machine.steps();
-            let fates = [Fate::Journal, Fate::Unordered];
-            let crashes = play.machine.crashes(steps, &fates, &mut self.random);
-            for crash in self.random.some_of(crashes, 1) {
-                let place = format!("{place}; then {}", crash.fate);
-                self.go_on(play.on(crash.machine), next, &place);
+            self.cut(&play, next, &place, 1);
+            // Recovery acts on bytes that are in memory only.
+            let mut recovered = play.clone();
+            if self.play(&mut recovered, next).is_ok() {
+                self.cut(&recovered, next, &format!("{place}; then act {next}"), 3);
             }
-            self.cut_after_recovery(&play, next, &place);
         }
         self.go_on(play, next, &place);
         self.without = None;
     }
-}
 
-impl Exploration<'_> {
-    /// After a failed sync, recovery acts on bytes that are in memory only. Then the power is cut.
-    fn cut_after_recovery(&mut self, failed: &Play, next: usize, place: &str) {
-        let mut recovered = failed.clone();
-        if self.play(&mut recovered, next).is_err() {
-            return;
-        }
-        let steps = recovered.machine.steps();
+    /// Cuts the power after the last step. The story goes on with at most this number of disks.
+    fn cut(&mut self, play: &Play, next: usize, place: &str, most: usize) {
+        let steps = play.machine.steps();
         let fates = [Fate::Journal, Fate::Unordered];
-        let crashes = recovered.machine.crashes(steps, &fates, &mut self.random);
-        for crash in self.random.some_of(crashes, 3) {
-            let place = format!("{place}; then act {next} and {}", crash.fate);
-            self.go_on(recovered.on(crash.machine), next, &place);
+        let crashes = play.machine.crashes(steps, &fates, &mut self.random);
+        for crash in self.random.some_of(crashes, most) {
+            let place = format!("{place}; then {}", crash.fate);
+            self.go_on(play.on(crash.machine), next, &place);
         }
     }
 }

@@ -63,11 +63,11 @@ pub(crate) fn others(room: &Path, tree: &Tree) -> Vec<String> {
 pub(crate) fn outside(play: &mut Play) -> Result<Vec<String>, String> {
     let tree = play.machine.tree(Path::new("/"));
     let mut things = Vec::new();
-    for (path, bytes) in files(&tree, "/") {
+    // A killed reader leaves its draft.
+    let is_draft = |path: &Path| path.starts_with(READ) && path.extension() == Some("tmp".as_ref());
+    for (path, bytes) in files(&tree, "/").filter(|(path, _)| !is_draft(path)) {
         let (name, text) = (path.to_string_lossy(), String::from_utf8_lossy(bytes));
-        if path.starts_with(READ) && name.ends_with(".tmp") {
-            // The reader was killed.
-        } else if path.starts_with(READ) {
+        if path.starts_with(READ) {
             things.push(format!("{name}: {text}"));
         } else if text.contains(FOREIGN) && !name.starts_with(COPIES) {
             let place = name.split(".kept-").next().unwrap_or_default();

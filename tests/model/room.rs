@@ -5,7 +5,9 @@ use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::{File, State};
-use crate::sim::{Call, CallName, Control, ControlKind, Failure, Fate, Machine, Node, Random};
+use crate::sim::{
+    Call, CallName, Control, ControlKind, ERRORS, Failure, Fate, Machine, Node, Random,
+};
 use mailbag::Room as RealRoom;
 use mailbag::base::clock::{self, Stamp};
 use mailbag::base::{process, set_test_variable};
@@ -24,13 +26,6 @@ const TODAY: &str = "2026-11-21T10:00:00Z";
 /// The time between two acts, in seconds.
 const BETWEEN: i64 = 2;
 const ROOM: &str = "/home/room";
-const ERRORS: [Errno; 5] = [
-    Errno::NOSPC,
-    Errno::IO,
-    Errno::MFILE,
-    Errno::ROFS,
-    Errno::ACCESS,
-];
 
 /// A room on a simulated computer, and every file that was ever in its inboxes.
 pub(super) struct Room {

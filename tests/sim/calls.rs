@@ -6,6 +6,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The errors that a test gives a call.
+pub(crate) const ERRORS: [Errno; 5] = [
+    Errno::NOSPC,
+    Errno::IO,
+    Errno::MFILE,
+    Errno::ROFS,
+    Errno::ACCESS,
+];
+
 /// One call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {

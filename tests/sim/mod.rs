@@ -23,7 +23,7 @@ mod replay;
 mod state;
 mod watched;
 
-pub(crate) use calls::{Call, CallName, Control, ControlKind, Failure};
+pub(crate) use calls::{Call, CallName, Control, ControlKind, ERRORS, Failure};
 pub(crate) use fates::Fate;
 pub(crate) use machine::{Crash, Machine};
 pub(crate) use outside::Node;

@@ -1,7 +1,6 @@
 //! Approvals: decided, expired, escalated and withdrawn, and disagreements.
 
-use super::holds_at_crashes;
-use crate::crash::explore::holds;
+use crate::crash::explore::{holds, holds_everywhere};
 use crate::crash::story::{Act, ROOM, Story, drops};
 use serde_json::{Value, json};
 
@@ -93,7 +92,7 @@ fn a_decision_in_time_counts_after_the_deadline() {
 fn a_decision_after_the_deadline_does_not_count() {
     let more: Value = WITH_DEADLINE.into_iter().collect();
     // If its rejection cannot be staged at first, it is rejected because the deadline has decided.
-    holds_at_crashes(
+    holds_everywhere(
         &Story::new("a late decision", &["alice", "carol"])
             .before([
                 drops("alice", "ask", approval("carol", more)),
