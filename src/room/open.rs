@@ -1,5 +1,6 @@
 //! Finding, opening and creating a room.
 
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, shell_path};
@@ -162,7 +163,8 @@ impl Room {
     /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and
     /// never counts as an empty one. A charter that cannot be read has no lanes: it must not stop a command.
     pub fn registry(&self) -> Result<Registry> {
-        let lanes = CharterFile::read(&self.dir)
+        let lanes = self
+            .once_saved(layout::CHARTER, || CharterFile::read(&self.dir))
             .inspect_err(|e| tracing::debug!("{e}"))
             .map(|file| file.lanes());
         // Settings that cannot be read have no links: they must not stop a command either.
@@ -178,6 +180,10 @@ impl Room {
 
     /// The current registry without the charter.
     pub fn registry_alone(&self) -> Result<Registry> {
+        self.once_saved(layout::REGISTRY, || self.read_registry())
+    }
+
+    fn read_registry(&self) -> Result<Registry> {
         let bytes = self
             .dir
             .read(layout::REGISTRY, limits::REGISTRY_BYTES)?
@@ -211,7 +217,7 @@ impl Room {
             return Ok(settings.clone());
         }
         let settings = Arc::new(if version[0].is_some() {
-            self.read_settings()?
+            self.once_saved(layout::SETTINGS, || self.read_settings())?
         } else {
             Settings::default()
         });
@@ -229,6 +235,22 @@ impl Room {
             parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?;
         self.withhold(&mut settings);
         Ok(settings)
+    }
+
+    /// Reads a file that people edit. A shell's `>`, Python's `open` and many editors empty a file before they write it, so
+    /// a file that is invalid is read again while its last change is less than [`limits::BEING_SAVED`] old.
+    fn once_saved<T>(&self, name: &str, read: impl Fn() -> Result<T>) -> Result<T> {
+        for _ in 0..limits::READS_OF_SAVED {
+            let result = read();
+            let changed = self.dir.stat(name)?.map(|file| file.changed_at());
+            let may_be_unfinished =
+                changed.is_some_and(|at| at.is_within(limits::BEING_SAVED, Stamp::now()));
+            if result.is_ok() || !may_be_unfinished {
+                return result;
+            }
+            std::thread::sleep(limits::BEING_SAVED / limits::READS_OF_SAVED);
+        }
+        read()
     }
 
     fn unreadable(&self, name: &str, problems: Vec<crate::base::error::Problem>) -> Error {

@@ -2,7 +2,13 @@
 
 use crate::files;
 use crate::town::Town;
+use mailbag::room::Room;
 use serde_json::json;
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SETTINGS: &str = "admission = \"registered\"\n[budget]\nmessages = 50\n";
 
 /// A registry, and the words that the error must name.
 fn cases() -> Vec<(&'static str, &'static [&'static str])> {
@@ -63,6 +69,32 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
     town.register(&[json!({"id": "alice"}), json!({"id": "bob"})]);
     town.pass();
     assert_eq!(town.bodies("bob"), ["waits"]);
+}
+
+#[test]
+fn a_command_never_reads_a_registry_or_settings_that_are_being_saved() {
+    let town = Town::alice_and_bob();
+    let room = Room::open(&town.room("")).expect("the room opens");
+    let registry = town.text("registry.json");
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(Ordering::Relaxed) {
+                // As a shell's `>` and Python's `open(path, "w")` do: the file is empty before it is written.
+                for (name, text) in [("registry.json", &*registry), ("settings.toml", SETTINGS)] {
+                    let mut file = File::create(town.room(name)).expect("the file is emptied");
+                    for part in text.as_bytes().chunks(20) {
+                        file.write_all(part).expect("a part is written");
+                    }
+                }
+            }
+        });
+        for _ in 0..300 {
+            room.registry().expect("the registry that was saved");
+            room.settings().expect("the settings that were saved");
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

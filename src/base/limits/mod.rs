@@ -107,6 +107,10 @@ pub const NOTE_BYTES: u64 = 4 << 10;
 /// The number of bytes that a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;
 
+/// The registry or the settings may be invalid for this time while a program saves the file.
+pub const BEING_SAVED: Duration = Duration::from_millis(500);
+/// How often a file that is being saved is read again.
+pub const READS_OF_SAVED: u32 = 10;
 /// The router records settled messages when it is idle for this time.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// The router collects observed receipts for this time before it records them together.
