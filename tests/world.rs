@@ -60,6 +60,12 @@ impl Words for str {
     }
 }
 
+impl Words for String {
+    fn words(&self) -> Vec<&str> {
+        self[..].words()
+    }
+}
+
 impl<S: AsRef<str>> Words for [S] {
     fn words(&self) -> Vec<&str> {
         self.iter().map(AsRef::as_ref).collect()

@@ -8,7 +8,7 @@ use std::fs;
 
 /// The hook's output for alice at an event of her session.
 fn fire(town: &Town, client: &str, event: &str, source: &str) -> String {
-    let mut hook = town.program(&["hook", client]);
+    let mut hook = town.program(&format!("hook {client}"));
     let event = json!({"hook_event_name": event, "session_id": "s1", "source": source, "prompt": "x", "cwd": town.path()});
     let output = hook
         .env("MAILBAG_AGENT", "alice")
@@ -69,7 +69,7 @@ fn the_context_has_its_own_budget_beside_the_mail() {
             json!({"to": "alice", "body": format!("{n} {}", "word ".repeat(60))}),
         );
     }
-    town.ok("run --once -q");
+    town.pass_here();
     settings(&town, "brief = \"context\"\n");
     let told = fire(&town, "claude", "SessionStart", "startup");
     let at = told.find("mailbag: context of alice").expect("the context");
