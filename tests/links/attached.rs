@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 #[track_caller]
 fn refused(rooms: &Rooms, attachment: Value) -> String {
     let before = rooms.fit.inbox("alice").len();
-    rooms.alice_says(json!({"to": "po:sintra", "body": "look", "attachments": [attachment]}));
+    let message = json!({"to": "po:sintra", "body": "look", "attachments": [attachment]});
+    rooms.fit.route("alice", "x.json", message);
     let told = rooms.fit.inbox("alice").split_off(before);
     assert_eq!(told.len(), 1, "{attachment}: {told:?}");
     assert_fields!(told[0], from: "mailbag", metadata.problems.0.where: "/attachments/0");
@@ -46,20 +47,11 @@ fn a_file_that_was_sent_with_the_command_arrives() {
     let rooms = Rooms::new();
     rooms.fit.write("context/plan.md", "the plan");
     let file = rooms.fit.room("context/plan.md").display().to_string();
-    rooms.fit.ok(&[
-        "send",
-        "po:sintra",
-        "see",
-        "--attach",
-        &file,
-        "--as",
-        "alice",
-    ]);
+    rooms
+        .fit
+        .ok(&format!("send po:sintra see --attach {file} --as alice"));
     rooms.settle();
-    assert_eq!(
-        rooms.po.inbox("sintra")[0]["attachments"][0]["content"],
-        "the plan"
-    );
+    assert_fields!(rooms.po.inbox("sintra")[0], attachments.0.content: "the plan");
 }
 
 #[test]
@@ -69,29 +61,19 @@ fn the_text_is_in_the_log_when_the_file_is_gone() {
     let away = rooms.po.path().join("away");
     files::rename(rooms.po.room(""), &away);
     rooms.fit.write("context/a.md", "first");
-    rooms.fit.drop_file(
-        "alice",
-        "a.json",
-        r#"{"to": "po:sintra", "attachments": [{"path": "a.md"}]}"#,
-    );
-    rooms.fit.pass();
-    let item = files::read(rooms.fit.room("links/po/out/000000000001.json"));
+    let message = json!({"to": "po:sintra", "attachments": [{"path": "a.md"}]});
+    rooms.fit.route("alice", "a.json", message);
+    let item = rooms.fit.text("links/po/out/000000000001.json");
     files::remove_file(rooms.fit.room("context/a.md"));
     files::remove_dir(rooms.fit.room("links"));
     rooms.fit.pass();
-    assert_eq!(
-        files::read(rooms.fit.room("links/po/out/000000000001.json")),
-        item
-    );
+    assert_eq!(rooms.fit.text("links/po/out/000000000001.json"), item);
     // A new stream is also made from the log.
     rooms.fit.write("context/a.md", "second");
     super::change(&rooms.fit, "po", "rebind");
     files::rename(&away, rooms.po.room(""));
     rooms.settle();
-    assert_eq!(
-        rooms.po.inbox("sintra")[0]["attachments"][0]["content"],
-        "first"
-    );
+    assert_fields!(rooms.po.inbox("sintra")[0], attachments.0.content: "first");
 }
 
 #[test]
@@ -106,15 +88,7 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
     files::make_dir(fit.room("context/dir"));
     std::os::unix::fs::symlink(fit.room("secret"), fit.room("context/link.md")).expect("a link");
     std::os::unix::fs::symlink(fit.room(""), fit.room("context/up")).expect("a link");
-    let place = fit.room("context/pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &place,
-        rustix::fs::FileType::Fifo,
-        0o600.into(),
-        0,
-    )
-    .expect("a FIFO");
+    files::make_fifo(fit.room("context/pipe"));
     for (path, why) in [
         ("gone.md", "No such file"),
         ("large.md", "may have 262144 bytes together"),
@@ -134,11 +108,9 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
         ),
         "changed since"
     );
-    assert!(
-        records(&rooms.po)
-            .iter()
-            .all(|record| record["arrived"].is_null())
-    );
+    rooms.settle();
+    let arrived = |record: &Value| record["arrived"].is_object();
+    assert!(!records(&rooms.po).iter().any(arrived));
 }
 
 #[test]
@@ -148,34 +120,21 @@ fn all_files_of_a_message_share_the_bound() {
     rooms.fit.write("context/a.md", "x".repeat(131_072));
     rooms.fit.write("context/b.md", "y".repeat(131_072));
     rooms.fit.write("context/c.md", "z");
-    let files = |names: &[&str]| {
-        names
-            .iter()
-            .map(|name| json!({"path": name}))
-            .collect::<Vec<_>>()
-    };
-    rooms.alice_says(json!({"to": "po:sintra", "attachments": files(&["a.md", "b.md"])}));
-    rooms.alice_says(json!({"to": "po:sintra", "attachments": files(&["a.md", "b.md", "c.md"])}));
+    let [a, b, c] = ["a.md", "b.md", "c.md"].map(|name| json!({"path": name}));
+    rooms.alice_says(json!({"to": "po:sintra", "attachments": [a, b]}));
+    rooms.alice_says(json!({"to": "po:sintra", "attachments": [a, b, c]}));
     assert_eq!(rooms.po.inbox("sintra").len(), 1);
-    assert_eq!(
-        bounced(&rooms.fit, "alice"),
-        [("mailbag".into(), "stays_in_room".into())]
-    );
+    assert_eq!(bounced(&rooms.fit, "alice"), ["mailbag stays_in_room"]);
 }
 
 #[test]
 fn a_text_that_is_not_the_one_of_its_hash_is_rejected() {
     // P230
     let mut prey = Prey::new();
-    for (n, of) in ["the text", "another one"].into_iter().enumerate() {
-        let attached =
-            json!([{"name": "a.md", "content": "the text", "sha256": sha256(of.as_bytes())}]);
-        let id = format!("m-{n}");
-        prey.message(
-            "mallory",
-            json!(["sintra"]),
-            json!({"id": id, "type": "message", "body": "x", "attachments": attached}),
-        );
+    for (id, of) in [("m-1", "the text"), ("m-2", "another one")] {
+        let attached = json!([{"name": "a.md", "content": "the text", "sha256": sha256(of)}]);
+        let message = json!({"id": id, "type": "message", "body": "x", "attachments": attached});
+        prey.message("mallory", json!(["sintra"]), message);
     }
     assert_eq!((prey.n, prey.po().inbox("sintra").len()), (2, 1));
 }
@@ -186,10 +145,7 @@ fn a_path_that_comes_from_another_room_names_no_file_here() {
     let mut prey = Prey::new();
     prey.po().write("context/secret.md", "ours");
     let attached = json!([{"path": "secret.md"}]);
-    prey.message(
-        "mallory",
-        json!(["sintra"]),
-        json!({"id": "m", "type": "message", "body": "x", "attachments": attached}),
-    );
+    let message = json!({"id": "m", "type": "message", "body": "x", "attachments": attached});
+    prey.message("mallory", json!(["sintra"]), message);
     assert_eq!((prey.n, prey.po().inbox("sintra").len()), (1, 0));
 }

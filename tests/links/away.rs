@@ -32,10 +32,9 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     let rooms = Rooms::new();
     let drop = |id: &str, more: serde_json::Value| {
         let mut message = json!({"id": id, "to": "po:sintra", "body": id});
-        message
-            .as_object_mut()
-            .expect("an object")
-            .extend(more.as_object().cloned().unwrap_or_default());
+        for (key, value) in more.as_object().into_iter().flatten() {
+            message[key] = value.clone();
+        }
         rooms.fit.mail("alice", &format!("{id}.json"), &message);
     };
     drop("before", json!({}));
@@ -61,13 +60,13 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
             run_on(&rooms.fit, today, "archive --older-than 2d");
         }
     }
-    let packed = walkdir::WalkDir::new(rooms.fit.room("archive"))
-        .into_iter()
-        .flatten();
-    let packed = packed
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("log-"))
-        .count();
-    assert!(packed > 2, "the records of what waits are in the archive");
+    let archive = walkdir::WalkDir::new(rooms.fit.room("archive"));
+    let packs = archive.into_iter().flatten();
+    let logs = packs.filter(|entry| entry.file_name().to_string_lossy().starts_with("log-"));
+    assert!(
+        logs.count() > 2,
+        "the records of what waits are in the archive"
+    );
     let waiting = rooms.fit.names("links/po/out");
     assert_eq!(waiting.len(), 5, "{waiting:?}");
     // Delivered items can be made again from the archive.
@@ -79,15 +78,9 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
         rooms.po.bodies("sintra"),
         ["before", "plain", "question", "urgent"]
     );
-    let (sent, told) = (
-        state(&rooms.fit, "po")["out"].clone(),
-        rooms.fit.inbox("alice"),
-    );
+    let sent = &state(&rooms.fit, "po")["out"];
     assert_eq!(sent["n"], sent["acked"], "{sent}");
-    let told: Vec<_> = told
-        .iter()
-        .map(|mail| (mail["from"].clone(), mail["subject"].clone()))
-        .collect();
+    let told = rooms.fit.inbox("alice");
     assert_eq!(told.len(), 1, "the one that expired came back: {told:?}");
     settle_on(&rooms, 31);
     assert_eq!(rooms.po.bodies("sintra").len(), 4);
@@ -100,32 +93,25 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
 fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
     // P205
     let rooms = Rooms::new();
-    rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
-    rooms
-        .po
-        .drop_file("sintra", "a.json", r#"{"to": "fit:alice", "body": "two"}"#);
+    rooms.alice_writes("one");
+    rooms.po.send("sintra", "fit:alice", "two");
     rooms.settle();
     let copy = World::empty();
     super::copy_all(&rooms.po.room(""), &copy.room(""));
-    copy.ok(&["trust", "--yes"]);
+    copy.ok("trust --yes");
     for (world, body) in [(&copy, "from the copy"), (&rooms.po, "from the original")] {
         world.mail("sintra", "b.json", json!({"to": "fit:alice", "body": body}));
     }
     for _ in 0..3 {
-        assert_contains!(copy.run(&["run", "--once"]).err, "this room is a copy of");
+        assert_contains!(copy.run("run --once").err, "this room is a copy of");
         rooms.settle();
     }
     assert_eq!(rooms.fit.bodies("alice"), ["two", "from the original"]);
-    assert_eq!(
-        (
-            rooms.fit.inbox("human").len(),
-            rooms.po.inbox("human").len()
-        ),
-        (0, 0),
-        "nothing stops"
-    );
+    for room in [&rooms.fit, &rooms.po] {
+        assert!(room.inbox("human").is_empty(), "nothing stops");
+    }
     assert_contains!(
-        copy.run(&["link", "status"]).out,
+        copy.run("link status").out,
         "has no link to this room, so its mail waits",
         "waiting 1"
     );

@@ -1,21 +1,18 @@
 //! The budgets of a link: mail over the budget waits, and delays no other mail.
 
 use super::hostile::Prey;
-use super::{Rooms, link, records};
-use crate::files;
+use super::{Rooms, link, records, set};
 use crate::world::World;
 use serde_json::json;
 
 fn bodies(world: &World, agent: &str, of: &str) -> usize {
-    world
-        .inbox(agent)
-        .iter()
-        .filter(|mail| {
-            mail["from"]
-                .as_str()
-                .is_some_and(|from| from.starts_with(of))
-        })
-        .count()
+    let mail = world.inbox(agent).into_iter();
+    mail.filter(|mail| {
+        mail["from"]
+            .as_str()
+            .is_some_and(|from| from.starts_with(of))
+    })
+    .count()
 }
 
 #[test]
@@ -36,12 +33,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
         ),
     );
     let router = rooms.po.router("");
-    let lines: Vec<String> = (0..20)
-        .map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string())
-        .collect();
-    rooms
-        .fit
-        .drop_file("alice", "many.ndjson", lines.join("\n") + "\n");
+    rooms.alice_drops_many(20);
     rooms.fit.pass();
     rooms
         .po
@@ -59,11 +51,9 @@ fn a_room_that_floods_costs_only_its_own_link() {
     );
     assert_eq!(bodies(&rooms.po, "sintra", "fit:"), 3);
     // No mail is lost: a larger budget takes effect immediately.
-    let settings = files::read_text(rooms.po.room("settings.toml"));
-    rooms.po.write(
-        "settings.toml",
-        settings.replace("budget.messages = 3", "budget.messages = 0"),
-    );
+    let settings = rooms.po.text("settings.toml");
+    let without = settings.replace("budget.messages = 3", "budget.messages = 0");
+    rooms.po.write("settings.toml", without);
     rooms
         .po
         .wait("all arrive", || bodies(&rooms.po, "sintra", "fit:") == 20);
@@ -74,35 +64,27 @@ fn a_room_that_floods_costs_only_its_own_link() {
 fn a_link_has_a_budget_of_copies() {
     // P232
     let mut prey = Prey::new();
-    let settings = files::read_text(prey.po().room("settings.toml"));
-    prey.po().write(
-        "settings.toml",
-        format!("budget.window = \"1h\"\n{settings}budget.copies = 4\n"),
-    );
+    let settings = prey.po().text("settings.toml") + "budget.copies = 4\n";
+    prey.po().write("settings.toml", settings);
+    set(prey.po(), "budget.window = \"1h\"");
     let router = prey.po().router("");
     for n in 1..=3 {
         let message = json!({"id": format!("m-{n}"), "type": "message", "body": "x"});
         let item =
             prey.item(json!({"from": "mallory", "to": ["sintra", "bob"], "message": message}));
-        prey.po().write(&format!("links/fit/in/.{n}"), &item);
-        let place = |name: &str| prey.po().room(&format!("links/fit/in/{name}"));
-        files::rename(place(&format!(".{n}")), place(&format!("{n:012}.json")));
+        prey.po()
+            .place(&format!("links/fit/in/{n:012}.json"), &item);
         prey.follows(&item);
     }
     prey.po()
         .wait("two messages arrive", || prey.po().bodies("bob").len() == 2);
     prey.po().wait("the third waits", || {
-        prey.po()
-            .ok(&["status"])
-            .contains("over its budget of 4 copies")
+        let status = prey.po().ok("status");
+        status.contains("over its budget of 4 copies")
     });
-    assert_eq!(
-        records(prey.po())
-            .iter()
-            .filter(|record| record["arrived"].is_object())
-            .count(),
-        2
-    );
+    let mut arrived = records(prey.po());
+    arrived.retain(|record| record["arrived"].is_object());
+    assert_eq!(arrived.len(), 2);
     drop(router);
 }
 
@@ -124,14 +106,9 @@ fn an_invalid_budget_of_a_link_is_an_error() {
         "settings.toml",
         format!("{table}address = \"{}/.mailbag\"\n", there.display()),
     );
-    rooms.fit.ok(&[
-        "link",
-        "add",
-        "po",
-        &there.display().to_string(),
-        "--accept",
-        "human",
-    ]);
+    rooms
+        .fit
+        .ok(&format!("link add po {} --accept human", there.display()));
     assert_eq!(
         rooms.fit.items("link list")[0]["budget"]["messages"],
         9,

@@ -2,7 +2,6 @@
 
 use super::{Rooms, bounced, change};
 use crate::files;
-use crate::world::parse_json;
 use serde_json::json;
 
 /// Two rooms with a message `m-1` of alice that waits, because the other room has lost its link.
@@ -10,12 +9,8 @@ fn with_waiting_mail() -> Rooms {
     let rooms = Rooms::new();
     std::fs::remove_dir_all(rooms.po.room("links")).ok();
     rooms.po.write("settings.toml", "");
-    rooms.fit.drop_file(
-        "alice",
-        "a.json",
-        r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#,
-    );
-    rooms.fit.pass();
+    let message = json!({"id": "m-1", "to": "po:sintra", "body": "x"});
+    rooms.fit.route("alice", "a.json", message);
     rooms
 }
 
@@ -24,10 +19,7 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
     // P206
     let rooms = with_waiting_mail();
     change(&rooms.fit, "po", "remove");
-    assert_eq!(
-        bounced(&rooms.fit, "human"),
-        [("mailbag".into(), "mail_waits".into())]
-    );
+    assert_eq!(bounced(&rooms.fit, "human"), ["mailbag mail_waits"]);
     assert_eq!(
         rooms.fit.names("links/po/out"),
         ["000000000001.json", "state.json"]
@@ -36,9 +28,8 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
     let told = rooms.fit.inbox("alice");
     assert_contains!(told[0]["body"].to_string(), "m-1");
     assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
-    let trace = parse_json(rooms.fit.ok("trace m-1 --json"));
-    assert_eq!(trace["notices"][0]["event"], "not delivered");
-    assert_eq!(trace["notices"][0]["agent"], "alice");
+    let trace = rooms.fit.json("trace m-1");
+    assert_fields!(trace["notices"][0], event: "not delivered", agent: "alice");
 }
 
 #[test]
@@ -60,27 +51,18 @@ fn only_the_human_changes_a_link() {
     for action in ["rebind", "remove", "bounce"] {
         rooms.alice_says(json!({"type": "link", "link": "po", "action": action}));
     }
-    let codes: Vec<_> = bounced(&rooms.fit, "alice")
-        .into_iter()
-        .map(|(_, code)| code)
-        .collect();
-    assert_eq!(codes, ["not_yours"; 3]);
+    assert_eq!(bounced(&rooms.fit, "alice"), ["mailbag not_yours"; 3]);
     change(&rooms.fit, "po", "explode");
     change(&rooms.fit, "nowhere", "rebind");
-    let codes: Vec<_> = bounced(&rooms.fit, "human")
-        .into_iter()
-        .map(|(_, code)| code)
-        .collect();
-    assert_eq!(codes, ["bad_action", "no_link"]);
+    let told = bounced(&rooms.fit, "human");
+    assert_eq!(told, ["mailbag bad_action", "mailbag no_link"]);
 }
 
 #[test]
 fn a_resent_message_is_a_duplicate_after_a_rebinding() {
     // P206
     let rooms = Rooms::new();
-    rooms
-        .fit
-        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.alice_drops("x");
     rooms.fit.pass();
     rooms.po.pass();
     // The confirmation is not read: both streams restart.

@@ -1,6 +1,6 @@
 //! A person's commands for links, and their output.
 
-use super::{Rooms, bounced};
+use super::{Rooms, bounced, set};
 use crate::files;
 use crate::world::{World, parse_json};
 use serde_json::json;
@@ -11,12 +11,8 @@ fn projects() -> (World, World) {
 }
 
 fn path(world: &World) -> String {
-    world
-        .path()
-        .canonicalize()
-        .expect("it is there")
-        .display()
-        .to_string()
+    let path = world.path().canonicalize().expect("it is there");
+    path.display().to_string()
 }
 
 fn settings(world: &World) -> String {
@@ -33,9 +29,7 @@ fn while_gone(world: &World, then: impl FnOnce()) {
 
 #[test]
 fn two_projects_four_commands_a_question_and_its_answer() {
-    let (fit, po) = (World::empty(), World::empty());
-    fit.ok("init");
-    po.ok("init");
+    let (fit, po) = projects();
     fit.ok(&["link", "add", "po", &path(&po)]);
     po.ok(&["link", "add", "fit", &path(&fit)]);
     // Mail crosses. The agents belong to the two projects.
@@ -79,15 +73,8 @@ fn the_command_that_is_shown_adds_the_link_back() {
 #[test]
 fn a_link_is_added_once_and_shown_before_it_is_written() {
     let (fit, po) = projects();
-    let table = fit.ok(&[
-        "link",
-        "add",
-        "po",
-        &path(&po),
-        "--accept",
-        "agents,all",
-        "--dry-run",
-    ]);
+    let add = format!("link add po {}", path(&po));
+    let table = fit.ok(&format!("{add} --accept agents,all --dry-run"));
     assert!(
         table.starts_with("[links.po]\n") && table.contains("accept = [\"agents\", \"all\"]"),
         "{table}"
@@ -95,10 +82,10 @@ fn a_link_is_added_once_and_shown_before_it_is_written() {
     assert_eq!(settings(&fit), "");
     let address = format!("{}/.mailbag", path(&po));
     for (given, changed) in [(path(&po), true), (address.clone(), false)] {
-        let added = fit.json(&["link", "add", "po", &given]);
+        let added = fit.json(&format!("link add po {given}"));
         assert_fields!(added, changed: changed, address: address);
     }
-    let widened = fit.json(&["link", "add", "po", &path(&po), "--accept", "human"]);
+    let widened = fit.json(&format!("{add} --accept human"));
     assert_fields!(widened, changed: true, accept: ["human"]);
     assert_eq!(fit.items("link list")[0]["accept"], json!(["human"]));
 }
@@ -108,37 +95,29 @@ fn a_link_that_cannot_work_is_not_added() {
     let (fit, po) = projects();
     fit.write("settings.toml", "tag = \"fit\"\n");
     let other = World::new();
-    fit.ok(&["link", "add", "po", &path(&po)]);
+    fit.ok(&format!("link add po {}", path(&po)));
     let before = settings(&fit);
+    let (there, other) = (path(&po), path(&other));
     for (code, args, why) in [
-        (3, ["west", "/nowhere"], "no room at /nowhere"),
-        (2, ["west", "."], "this is the room itself"),
-        (2, ["all", &path(&other)], "not a valid tag"),
-        (2, ["lane", &path(&other)], "not a valid tag"),
-        (2, ["Fit", &path(&other)], "the tag of this room"),
-        (2, ["PO", &path(&other)], "there is a link po to"),
-        (2, ["west", &path(&po)], "with the tag po"),
-    ] {
-        let said = fit.fails(code, &[&["link", "add"], &args[..]].concat());
-        assert!(said.contains(why), "{args:?}: {said}");
-    }
-    assert_contains!(
-        fit.fails(
+        (3, "west /nowhere", "no room at /nowhere"),
+        (2, "west .", "this is the room itself"),
+        (2, &*format!("all {other}"), "not a valid tag"),
+        (2, &*format!("lane {other}"), "not a valid tag"),
+        (2, &*format!("Fit {other}"), "the tag of this room"),
+        (2, &*format!("PO {other}"), "there is a link po to"),
+        (2, &*format!("west {there}"), "with the tag po"),
+        (
             2,
-            &[
-                "link",
-                "add",
-                "west",
-                &path(&other),
-                "--accept",
-                "everybody"
-            ]
+            &*format!("west {other} --accept everybody"),
+            "the kinds are",
         ),
-        "the kinds are"
-    );
+    ] {
+        let said = fit.fails(code, &format!("link add {args}"));
+        assert!(said.contains(why), "{args}: {said}");
+    }
     assert_eq!(settings(&fit), before);
     fit.write("settings.toml", "tag = ");
-    fit.fails(65, &["link", "add", "west", &path(&other)]);
+    fit.fails(65, &format!("link add west {other}"));
     assert_eq!(settings(&fit), "tag = ");
 }
 
@@ -146,12 +125,7 @@ fn a_link_that_cannot_work_is_not_added() {
 fn link_add_rejects_a_copy_of_the_room() {
     let fit = World::new();
     let copied = World::empty();
-    let copy = std::process::Command::new("cp")
-        .arg("-r")
-        .arg(fit.room(""))
-        .arg(copied.room(""))
-        .status();
-    assert!(copy.expect("cp").success());
+    super::copy_all(&fit.room(""), &copied.room(""));
     assert_contains!(
         fit.fails(2, &["link", "add", "po", &path(&copied)]),
         "a copy of this one"
@@ -167,10 +141,7 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
         rooms.fit.send("alice", "po:sintra", "are you there?");
         rooms.fit.fails(1, "link status");
         let link = &parse_json(&rooms.fit.run("link status po --json").out)["links"][0];
-        assert_eq!(
-            (&link["waiting"], link["sent"].as_u64()),
-            (&json!(1), Some(2))
-        );
+        assert_fields!(link, waiting: 1, sent: 2);
         assert_contains!(link["problems"][0]["reason"].as_str().unwrap_or_default(), "no room at"; "{link}");
         assert_eq!(rooms.fit.json("status")["links"][0]["waiting"], 1);
         assert_contains!(
@@ -181,14 +152,13 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
         assert_contains!(found.out, "link_down"; "{found:?}");
         // It needs the human only after a while.
         assert_eq!(rooms.fit.json("pending --as human")["items"], json!([]));
-        let later = |args: &[&str]| {
-            rooms.fit.run_with(args, |command| {
-                command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
-            })
+        let later = |args: &str| {
+            let century = "2100-01-01T00:00:00Z";
+            rooms.fit.run_env(args, "MAILBAG_TEST_NOW", century).out
         };
-        let pending = later(&["pending", "--as", "human"]).out;
+        let pending = later("pending --as human");
         assert_contains!(pending, "1 item for the room po not confirmed there");
-        later(&["run", "--once"]);
+        later("run --once");
         assert_eq!(
             rooms.fit.read("pending.json")["pending"]["human"][0]["command"],
             "mailbag link status po"
@@ -228,15 +198,11 @@ fn mail_from_another_room_is_delivered_by_the_command_that_reads() {
 fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     // P233
     let rooms = Rooms::new();
-    rooms.alice_says(json!({"to": "po:sintra", "body": "hello"}));
+    rooms.alice_writes("hello");
     let remote = |world: &World| {
-        let all = world.json("who")["remote"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        all.iter()
-            .map(|one| one["id"].as_str().expect("an id").to_owned())
-            .collect::<Vec<_>>()
+        let all = world.json("who")["remote"].clone();
+        let ids = all.as_array().into_iter().flatten();
+        ids.map(|one| one["id"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(remote(&rooms.fit), ["po:bob", "po:sintra"]);
     assert_eq!(remote(&rooms.po), ["fit:alice", "fit:anna"]);
@@ -265,10 +231,7 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
 #[test]
 fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
     let rooms = Rooms::new();
-    rooms.fit.write(
-        "settings.toml",
-        format!("# ours\ntag = \"fit\"\n\n{}", settings(&rooms.fit)),
-    );
+    set(&rooms.fit, "# ours\ntag = \"fit\"\n");
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "lost?");
         assert_contains!(
@@ -294,7 +257,7 @@ fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
 #[test]
 fn a_stopped_link_is_reported_and_can_be_rebound() {
     let rooms = Rooms::new();
-    rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
+    rooms.alice_writes("one");
     // The other room is replaced by a new room, under the same path.
     files::remove_dir(rooms.po.room(""));
     rooms.po.ok("init");
@@ -312,22 +275,15 @@ fn a_stopped_link_is_reported_and_can_be_rebound() {
     assert_contains!(continues, "the link fit continues");
     rooms.settle();
     assert_eq!(rooms.fit.run("link status").code, 0);
-    rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
+    rooms.alice_writes("two");
     assert!(rooms.po.bodies("sintra").contains(&"two".to_owned()));
 }
 
 #[test]
 fn a_session_of_a_client_does_not_change_links() {
     let rooms = Rooms::new();
-    for args in [
-        &["link", "rebind", "po", "--yes"][..],
-        &["link", "remove", "po", "--bounce"],
-    ] {
-        let ran = rooms.fit.run_with(args, |command| {
-            command
-                .env("CLAUDECODE", "1")
-                .env("CLAUDE_CODE_SESSION_ID", "s-1");
-        });
+    for args in ["link rebind po --yes", "link remove po --bounce"] {
+        let ran = rooms.fit.run_env(args, "CLAUDE_CODE_SESSION_ID", "s-1");
         assert_contains!(ran.fails(2), "only a person can change links");
     }
 }

@@ -1,9 +1,9 @@
 //! A message crosses a link, and its statuses are reported back.
 
-use super::{Rooms, bounced, records, state};
+use super::{Rooms, bounced, records, set, set_aliases, state};
 use crate::files;
 use crate::world::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_message_reaches_an_agent_of_the_other_room_and_its_answer_comes_back() {
@@ -17,10 +17,8 @@ fn a_message_reaches_an_agent_of_the_other_room_and_its_answer_comes_back() {
     rooms.po.ok("reply q-1 8080 --as sintra");
     rooms.settle();
     let answer = rooms.fit.inbox("alice");
-    assert_fields!(answer[0], from: "po:sintra", body: "8080");
-    assert_eq!(answer[0]["in_reply_to"], "q-1");
-    let trace = rooms.fit.json("trace q-1");
-    assert_eq!(trace["answers"][0]["from"], "po:sintra", "{trace}");
+    assert_fields!(answer[0], from: "po:sintra", body: "8080", in_reply_to: "q-1");
+    assert_fields!(rooms.fit.json("trace q-1"), answers.0.from: "po:sintra");
 }
 
 #[test]
@@ -39,68 +37,48 @@ fn a_message_to_both_rooms_is_one_record_and_one_item() {
     // P201
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": ["anna", "po:sintra", "po:bob"], "body": "to both"}));
-    let sent: Vec<_> = records(&rooms.fit)
-        .into_iter()
-        .filter(|record| record["carried"].is_array())
-        .collect();
-    assert_eq!(sent.len(), 1, "{sent:?}");
-    assert_eq!(sent[0]["carried"].as_array().map(Vec::len), Some(1));
-    assert_eq!(rooms.fit.bodies("anna"), ["to both"]);
-    assert_eq!(
-        (rooms.po.bodies("sintra"), rooms.po.bodies("bob")),
-        (vec!["to both".into()], vec!["to both".into()])
-    );
+    let carried = |record: &Value| record["carried"].as_array().map(Vec::len);
+    let sent: Vec<_> = records(&rooms.fit).iter().filter_map(carried).collect();
+    assert_eq!(sent, [1]);
+    for (room, agent) in [
+        (&rooms.fit, "anna"),
+        (&rooms.po, "sintra"),
+        (&rooms.po, "bob"),
+    ] {
+        assert_eq!(room.bodies(agent), ["to both"], "{agent}");
+    }
 }
 
 #[test]
 fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
     // P210
     let rooms = Rooms::new();
-    rooms.fit.drop_file(
-        "alice",
-        "a.json",
-        r#"{"id": "m-1", "to": "po:all_engineer", "body": "x"}"#,
-    );
-    rooms.fit.pass();
-    let trace = rooms.fit.json("trace m-1");
-    assert_eq!(trace["recipients"][0]["agent"], "po:all_engineer");
-    assert_eq!(
-        trace["recipients"][0]["status"], "accepted",
-        "only handed to the link: {trace}"
-    );
+    let message = json!({"id": "m-1", "to": "po:all_engineer", "body": "x"});
+    rooms.fit.route("alice", "a.json", message);
+    // It is only handed to the link.
+    let recipients = &rooms.fit.json("trace m-1")["recipients"];
+    assert_fields!(recipients[0], agent: "po:all_engineer", status: "accepted");
     rooms.settle();
     rooms.po.ok("read --as bob");
     rooms.settle();
-    let trace = rooms.fit.json("trace m-1");
-    let bob = trace["recipients"]
-        .as_array()
-        .expect("recipients")
-        .iter()
-        .find(|one| one["agent"] == "po:bob");
-    let bob = bob.unwrap_or_else(|| panic!("{trace}"));
-    assert_eq!(bob["status"], "seen");
-    assert!(
-        bob["statuses"]
-            .as_array()
-            .expect("statuses")
-            .iter()
-            .any(|step| step["by"] == "po"),
-        "{bob}"
+    let recipients = rooms.fit.json("trace m-1")["recipients"].clone();
+    let mut recipients = recipients.as_array().into_iter().flatten();
+    let bob = recipients.find(|one| one["agent"] == "po:bob");
+    assert_fields!(bob.expect("it reached bob"), status: "seen");
+    assert_contains!(
+        bob.expect("it reached bob")["statuses"].to_string(),
+        r#""by":"po""#
     );
 }
 
 #[test]
 fn trace_shows_a_linked_recipient_once_under_the_name_that_the_sender_used() {
     let rooms = Rooms::new();
-    let message = r#"{"id": "m-1", "to": "po:Sintra", "body": "x"}"#;
-    rooms.fit.drop_file("alice", "a.json", message);
-    rooms.settle();
+    rooms.alice_says(json!({"id": "m-1", "to": "po:Sintra", "body": "x"}));
     rooms.po.ok("read --as sintra");
     rooms.settle();
     let recipients = &rooms.fit.json("trace m-1")["recipients"];
-    let shown = (&recipients[0]["agent"], &recipients[0]["status"]);
-    assert_eq!(shown, (&"po:Sintra".into(), &"seen".into()));
-    assert_eq!(recipients[1], serde_json::Value::Null, "{recipients}");
+    assert_fields!(recipients, 0.agent: "po:Sintra", 0.status: "seen", 1: Value::Null);
 }
 
 #[test]
@@ -115,9 +93,7 @@ fn a_linked_message_without_a_time_gets_its_accept_time() {
 fn an_item_leaves_only_when_the_other_room_has_committed_it() {
     // P202, P204
     let rooms = Rooms::new();
-    rooms
-        .fit
-        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.alice_drops("x");
     rooms.fit.pass();
     assert_eq!(
         rooms.po.names("links/fit/in"),
@@ -129,7 +105,7 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
         "what is there already needs no second copy"
     );
     files::remove_file(rooms.po.room("links/fit/in/000000000001.json"));
-    let settings = files::read_text(rooms.po.room("settings.toml"));
+    let settings = rooms.po.text("settings.toml");
     rooms.po.write("settings.toml", "");
     rooms.fit.pass();
     assert_eq!(
@@ -146,26 +122,17 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
         "both were made again from the log"
     );
     assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
-    assert_eq!(
-        (
-            &state(&rooms.fit, "po")["out"]["acked"],
-            &state(&rooms.po, "fit")["in"]["n"]
-        ),
-        (&json!(1), &json!(1))
-    );
+    assert_fields!(state(&rooms.fit, "po"), out.acked: 1);
+    assert_fields!(state(&rooms.po, "fit"), in.n: 1);
 }
 
 #[test]
 fn an_alias_can_stand_for_agents_of_both_rooms() {
     let rooms = Rooms::new();
-    let mut registry = rooms.fit.read("registry.json");
-    registry["aliases"] = json!({"reviewers": ["anna", "po:sintra"]});
-    rooms.fit.write("registry.json", registry.to_string());
+    set_aliases(&rooms.fit, json!({"reviewers": ["anna", "po:sintra"]}));
     rooms.alice_says(json!({"to": "reviewers", "body": "please"}));
-    assert_eq!(
-        (rooms.fit.bodies("anna"), rooms.po.bodies("sintra")),
-        (vec!["please".into()], vec!["please".into()])
-    );
+    assert_eq!(rooms.fit.bodies("anna"), ["please"]);
+    assert_eq!(rooms.po.bodies("sintra"), ["please"]);
     let explained = rooms.fit.json("send --dry-run reviewers ''");
     assert_contains!(explained.to_string(), "po:sintra"; "{explained}");
 }
@@ -175,29 +142,20 @@ fn a_room_without_a_link_is_named_with_what_to_do() {
     // P200
     let world = World::with("alice");
     world.route("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
-    assert_eq!(
-        bounced(&world, "alice"),
-        [("mailbag".into(), "no_link".into())]
-    );
-    assert_contains!(
-        world.inbox("alice")[0]["body"].to_string(),
-        "mailbag link add"
-    );
+    assert_eq!(bounced(&world, "alice"), ["mailbag no_link"]);
+    assert_contains!(world.bodies("alice")[0], "mailbag link add");
 }
 
 #[test]
 fn mail_between_running_routers_needs_no_command() {
     let rooms = Rooms::new();
     let (_one, other) = (rooms.fit.router(""), rooms.po.router(""));
-    rooms
-        .fit
-        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.alice_drops("x");
     rooms
         .po
         .wait("the message", || rooms.po.bodies("sintra") == ["x"]);
-    rooms
-        .po
-        .drop_file("sintra", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
+    let answer = json!({"to": "fit:alice", "body": "y"});
+    rooms.po.mail("sintra", "b.json", answer);
     rooms
         .fit
         .wait("the answer", || rooms.fit.bodies("alice") == ["y"]);
@@ -207,14 +165,10 @@ fn mail_between_running_routers_needs_no_command() {
     // Delivered but unconfirmed items are in `out/` once the other room is unreachable.
     drop(other);
     let brought = || rooms.po.names("links/fit/in").len() > 1;
-    rooms
-        .fit
-        .drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "z"}"#);
+    rooms.alice_drops("z");
     rooms.fit.wait("it is brought", brought);
     rooms.po.write("settings.toml", "");
-    rooms
-        .fit
-        .drop_file("alice", "d.json", r#"{"to": "po:sintra", "body": "w"}"#);
+    rooms.alice_drops("w");
     rooms.fit.wait("both are kept", || {
         rooms.fit.names("links/po/out").len() >= 3
     });
@@ -224,31 +178,13 @@ fn mail_between_running_routers_needs_no_command() {
 fn the_receipts_of_a_batch_are_one_item() {
     // P201 P210
     let rooms = Rooms::new();
-    let lines: Vec<String> = (0..30)
-        .map(|n| json!({"id": format!("m-{n}"), "to": "po:sintra", "body": "x"}).to_string())
-        .collect();
-    rooms
-        .fit
-        .drop_file("alice", "many.ndjson", lines.join("\n"));
+    rooms.alice_drops_many(30);
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra").len(), 30);
-    assert_eq!(
-        state(&rooms.po, "fit")["out"]["n"],
-        1,
-        "one item for thirty messages"
-    );
-    for n in [0, 29] {
-        let trace = rooms.fit.json(&["trace", &format!("m-{n}")]);
-        let statuses: Vec<_> = trace["recipients"]
-            .as_array()
-            .expect("recipients")
-            .iter()
-            .map(|one| one["status"].clone())
-            .collect();
-        assert!(
-            !statuses.is_empty() && trace.to_string().contains("sintra"),
-            "{trace}"
-        );
+    assert_fields!(state(&rooms.po, "fit"), out.n: 1);
+    for trace in ["trace m-0", "trace m-29"] {
+        let recipients = &rooms.fit.json(trace)["recipients"];
+        assert_fields!(recipients[0], agent: "po:sintra", statuses.1.by: "po");
     }
 }
 
@@ -261,56 +197,40 @@ fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_ro
     assert_eq!(rooms.po.bodies("bob"), ["x"]);
     let notices = rooms.fit.inbox("alice");
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert_fields!(notices[0], from: "po:mailbag", type: "alert");
-    assert_eq!(
-        notices[0]["metadata"]["problems"][0]["code"], "no_subscriber",
-        "{notices:?}"
-    );
-    assert_eq!(notices[0]["in_reply_to"], "q-1");
+    assert_fields!(notices[0], from: "po:mailbag", type: "alert", in_reply_to: "q-1");
+    assert_fields!(notices[0], metadata.problems.0.code: "no_subscriber");
 }
 
 #[test]
 fn an_ack_in_the_other_room_settles_the_questions_and_escalations_of_this_one() {
     // P210, P363, P365
     let rooms = Rooms::new();
-    let settings = files::read_text(rooms.fit.room("settings.toml"));
-    rooms.fit.write(
-        "settings.toml",
-        format!("answer_within = \"1s\"\n{settings}"),
-    );
+    set(&rooms.fit, "answer_within = \"1s\"");
     rooms.alice_says(
         json!({"id": "q", "to": "po:Sintra", "body": "Which port?", "type": "question"}),
     );
     rooms.alice_says(json!({"id": "u", "to": "po:sintra", "body": "Stop", "priority": "urgent"}));
     rooms.alice_says(json!({"id": "s", "to": "po:Sintra", "body": "More?", "type": "question"}));
-    let pending = || rooms.fit.json("pending --as human")["items"].clone();
+    let escalations = || {
+        let pending = rooms.fit.json("pending --as human")["items"].to_string();
+        pending.matches(r#""kind":"escalation""#).count()
+    };
     let questions = || rooms.fit.json("status")["questions"]["items"].clone();
     rooms.fit.wait("three escalations", || {
         rooms.fit.pass();
-        pending().as_array().map(Vec::len) == Some(3)
+        escalations() == 3
     });
-    assert_eq!(
-        pending()
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|notice| notice["kind"] == "escalation")
-            .count(),
-        3
-    );
     assert_eq!(questions(), 2);
     rooms.po.ok("ack u --as sintra");
     rooms.po.ok("ack q --as sintra --status resolved");
     rooms.settle();
-    let left = pending();
-    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
+    assert_eq!(escalations(), 1);
     assert_eq!(questions(), 1);
     // The sender closes its question here. The copy in the other room stays.
-    let withdraw = ["ack", "s", "--as", "alice", "--status", "withdrawn"];
-    let withdrawn = rooms.fit.run(&withdraw);
-    assert_contains!(withdrawn.err, "the copy there stays"; "{withdrawn:?}");
+    let withdrawn = rooms.fit.run("ack s --as alice --status withdrawn");
+    assert_contains!(withdrawn.err, "the copy there stays");
     rooms.settle();
-    assert_eq!(pending().as_array().map(Vec::len), Some(0));
+    assert_eq!(rooms.fit.json("pending --as human")["items"], json!([]));
     assert_eq!(questions(), 0);
     assert_contains!(rooms.fit.ok("trace s"), "po keeps its copy");
     assert!(rooms.po.bodies("sintra").contains(&"More?".to_owned()));
@@ -328,18 +248,8 @@ fn a_message_to_another_room_that_its_sender_closed_is_shown_as_closed() {
         .run("ack old --status superseded --by new --as alice");
     rooms.fit.run("ack last --status withdrawn --as alice");
     let list = rooms.fit.items("list --as alice");
-    let closed = |id: &str| {
-        let mut all = list.as_array().into_iter().flatten();
-        all.find(|message| message["id"] == id)
-            .expect("it is listed")["closed"]
-            .clone()
-    };
-    let replaced = closed("old");
-    assert_contains!(replaced.to_string(), "superseded: replaced by #");
-    assert_eq!(
-        [closed("new"), closed("last")],
-        [json!(null), json!("withdrawn")]
-    );
+    assert_fields!(list, 0.id: "old", 1.closed: Value::Null, 2.closed: "withdrawn");
+    assert_contains!(list[0]["closed"].to_string(), "superseded: replaced by #");
     for shown in [
         "thread ports --as alice",
         "search 8080 --as alice",

@@ -1,7 +1,7 @@
 //! A hostile room at the other end: a process that can write into `links/<tag>/in/` makes items of
 //! any kind.
 
-use super::{Rooms, bounced, records};
+use super::{Rooms, bounced, records, set};
 use crate::files;
 use crate::world::{World, parse_json};
 use mailbag::message::link::seal;
@@ -43,12 +43,12 @@ impl Prey {
     /// Puts an item there, and delivers.
     #[track_caller]
     fn put(&mut self, item: String) {
-        self.po()
-            .write(&format!("links/fit/in/{:012}.json", self.n + 1), &item);
-        self.po().pass();
-        if records(self.po())
+        let (po, next) = (self.po(), self.n + 1);
+        po.write(&format!("links/fit/in/{next:012}.json"), &item);
+        po.pass();
+        if records(po)
             .iter()
-            .any(|record| record["arrived"]["n"] == self.n + 1)
+            .any(|record| record["arrived"]["n"] == next)
         {
             self.follows(&item);
         }
@@ -66,29 +66,33 @@ impl Prey {
         let item = self.item(json!({"from": from, "to": to, "message": message}));
         self.put(item);
     }
+
+    /// A message of mallory to sintra.
+    fn attack(&mut self, message: Value) {
+        self.message("mallory", json!(["sintra"]), message);
+    }
+
+    /// Each of so many items was taken, and rejected.
+    #[track_caller]
+    pub(super) fn has_rejected(&self, count: usize) {
+        let rejected = self.po().log("rejected").lines().count();
+        assert_eq!((self.n, rejected), (count as u64, count));
+    }
 }
 
 #[test]
 fn a_far_sender_with_a_local_name_is_a_far_sender() {
     let mut prey = Prey::new();
     for from in ["human", "mailbag", "sintra", "bob"] {
-        prey.message(
-            from,
-            json!(["sintra"]),
-            json!({"id": format!("m-{from}"), "type": "message", "body": from}),
-        );
+        let message = json!({"id": format!("m-{from}"), "type": "message", "body": from});
+        prey.message(from, json!(["sintra"]), message);
     }
-    let senders: Vec<Value> = prey
-        .po()
-        .inbox("sintra")
-        .iter()
-        .map(|mail| mail["from"].clone())
-        .collect();
-    assert_eq!(
-        senders,
-        ["fit:human", "fit:mailbag", "fit:sintra", "fit:bob"]
-    );
-    let shown = prey.po().ok(&["read", "--all", "--as", "sintra"]);
+    for mail in prey.po().inbox("sintra") {
+        let from = format!("fit:{}", mail["body"].as_str().expect("a name"));
+        assert_eq!(mail["from"], from);
+    }
+    assert_eq!(prey.n, 4);
+    let shown = prey.po().ok("read --all --as sintra");
     assert!(
         !shown.contains("from: human") && !shown.contains("from: mailbag"),
         "{shown}"
@@ -98,13 +102,9 @@ fn a_far_sender_with_a_local_name_is_a_far_sender() {
 #[test]
 fn a_room_rejects_messages_from_a_link_that_act_on_it() {
     let mut prey = Prey::new();
-    prey.po().ok(&["claim", "src/**", "--as", "bob"]);
-    prey.po().drop_file(
-        "bob",
-        "m.json",
-        r#"{"id": "m-1", "to": "sintra", "body": "x"}"#,
-    );
-    prey.po().pass();
+    prey.po().ok("claim src/** --as bob");
+    let message = json!({"id": "m-1", "to": "sintra", "body": "x"});
+    prey.po().route("bob", "m.json", message);
     let acts = [
         json!({"type": "ack", "refs": ["bob/m-1"], "status": "withdrawn"}),
         json!({"type": "claim", "claims": ["docs/**"]}),
@@ -115,21 +115,14 @@ fn a_room_rejects_messages_from_a_link_that_act_on_it() {
         json!({"type": "approval", "subject": "Deploy?"}),
         json!({"type": "decision", "in_reply_to": "bob/m-1", "option": "yes"}),
     ];
-    let claims = prey.po().json(&["claims"]);
+    let claims = prey.po().json("claims");
     for (n, mut act) in acts.into_iter().enumerate() {
         act["id"] = json!(format!("e-{n}"));
-        prey.message("mallory", json!(["sintra"]), act);
+        prey.attack(act);
     }
-    assert_eq!(prey.n, 8, "each was taken, and rejected");
-    let rejected = records(prey.po())
-        .iter()
-        .filter(|record| record["event"] == "rejected")
-        .count();
-    assert_eq!(
-        (rejected, prey.po().bodies("sintra")),
-        (8, vec!["x".to_owned()])
-    );
-    assert_eq!(prey.po().json(&["claims"])["claims"], claims["claims"]);
+    prey.has_rejected(8);
+    assert_eq!(prey.po().bodies("sintra"), ["x"]);
+    assert_eq!(prey.po().json("claims")["claims"], claims["claims"]);
 }
 
 #[test]
@@ -149,51 +142,29 @@ fn no_type_of_the_router_or_the_person_comes_from_another_room() {
         let message = json!({"id": format!("m-{kind}"), "type": kind, "body": "x", "metadata": {"approval": {"option": "yes"}}});
         prey.message("human", json!(["sintra"]), message);
     }
-    assert_eq!(
-        (prey.n, prey.po().inbox("sintra").len()),
-        (kinds.len() as u64, 0),
-        "each was taken, and rejected"
-    );
-    let needs = prey.po().json(&["pending", "--as", "human"]);
-    assert!(
-        needs["items"].as_array().is_none_or(Vec::is_empty),
-        "{needs}"
-    );
-    prey.message(
-        "mailbag",
-        json!(["sintra"]),
-        json!({"id": "bounce", "type": "error", "body": "x"}),
-    );
-    assert_eq!(
-        prey.po().inbox("sintra")[0]["from"],
-        "fit:mailbag",
-        "a bounce of the other router comes"
-    );
+    prey.has_rejected(kinds.len());
+    assert!(prey.po().inbox("sintra").is_empty());
+    assert_eq!(prey.po().json("pending --as human")["items"], json!([]));
+    // A bounce of the other router comes.
+    let bounce = json!({"id": "bounce", "type": "error", "body": "x"});
+    prey.message("mailbag", json!(["sintra"]), bounce);
+    assert_eq!(prey.po().inbox("sintra")[0]["from"], "fit:mailbag");
 }
 
 #[test]
 fn a_proposal_from_another_room_changes_no_disagreement() {
     // P139
     let mut prey = Prey::new();
-    let settings = files::read_text(prey.po().room("settings.toml"));
-    prey.po().write(
-        "settings.toml",
-        format!("escalation = {{ attempts = 1 }}\n{settings}"),
-    );
-    for (n, kind) in ["proposal", "objection", "proposal", "objection"]
-        .into_iter()
-        .enumerate()
-    {
-        let message = json!({"id": format!("m-{n}"), "type": kind, "body": "x", "thread_id": "t"});
-        prey.message(["eve", "mallory"][n % 2], json!(["sintra"]), message);
+    set(prey.po(), "escalation = { attempts = 1 }");
+    for round in [1, 2] {
+        for (from, kind) in [("eve", "proposal"), ("mallory", "objection")] {
+            let id = format!("{kind}-{round}");
+            let message = json!({"id": id, "type": kind, "body": "x", "thread_id": "t"});
+            prey.message(from, json!(["sintra"]), message);
+        }
     }
-    assert_eq!(
-        (
-            prey.po().inbox("sintra").len(),
-            prey.po().inbox("human").len()
-        ),
-        (4, 0)
-    );
+    assert_eq!(prey.po().inbox("sintra").len(), 4);
+    assert!(prey.po().inbox("human").is_empty());
 }
 
 #[test]
@@ -215,25 +186,16 @@ fn invalid_names_from_a_link_are_rejected() {
     ] {
         prey.message(bad, json!(["sintra"]), message.clone());
         assert_eq!(prey.n, 0, "a sender of the form {bad:?}");
-        let item = prey
-            .item(json!({"stream": bad, "from": "mallory", "to": ["sintra"], "message": message}));
-        prey.put(item);
+        let fields =
+            json!({"stream": bad, "from": "mallory", "to": ["sintra"], "message": message});
+        prey.put(prey.item(fields));
         assert_eq!(prey.n, 0, "a stream of the form {bad:?}");
     }
-    for (n, bad) in ["../../x", "a/b", "", "\u{1b}[2J", "a\nb", "third:carol"]
-        .into_iter()
-        .enumerate()
-    {
-        prey.message(
-            "mallory",
-            json!([bad]),
-            json!({"id": format!("t-{n}"), "type": "message", "body": "x"}),
-        );
-        prey.message(
-            "mallory",
-            json!(["sintra"]),
-            json!({"id": bad, "type": "message", "body": "x"}),
-        );
+    for bad in ["../../x", "a/b", "", "\u{1b}[2J", "a\nb", "third:carol"] {
+        let message = |id: &str| json!({"id": id, "type": "message", "body": "x"});
+        let id = format!("t-{}", prey.n);
+        prey.message("mallory", json!([bad]), message(&id));
+        prey.attack(message(bad));
     }
     assert_eq!(prey.n, 12);
     assert!(prey.po().inbox("sintra").is_empty());
@@ -243,17 +205,11 @@ fn invalid_names_from_a_link_are_rejected() {
 #[test]
 fn an_oversized_message_from_a_link_bounces_and_the_next_one_is_delivered() {
     let rooms = Rooms::new();
-    let settings = files::read_text(rooms.po.room("settings.toml"));
-    rooms
-        .po
-        .write("settings.toml", format!("message_bytes = 2048\n{settings}"));
+    set(&rooms.po, "message_bytes = 2048");
     rooms.alice_says(json!({"id": "large", "to": "po:sintra", "body": "x".repeat(200_000)}));
-    rooms.alice_says(json!({"to": "po:sintra", "body": "small"}));
+    rooms.alice_writes("small");
     assert_eq!(rooms.po.bodies("sintra"), ["small"]);
-    assert_eq!(
-        bounced(&rooms.fit, "alice"),
-        [("po:mailbag".into(), "too_large".into())]
-    );
+    assert_eq!(bounced(&rooms.fit, "alice"), ["po:mailbag too_large"]);
     assert_contains!(rooms.fit.inbox("alice")[0]["body"].to_string(), "large");
 }
 
@@ -267,13 +223,9 @@ fn a_flood_of_items_delays_no_other_mail() {
             prey.po().write(&format!("links/fit/in/x{n}.json"), "{}");
         }
     }
-    prey.po()
-        .drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
-    prey.message(
-        "alice",
-        json!(["sintra"]),
-        json!({"id": "m-1", "type": "message", "body": "far"}),
-    );
+    let local = json!({"to": "sintra", "body": "local"});
+    prey.po().mail("bob", "b.json", local);
+    prey.attack(json!({"id": "m-1", "type": "message", "body": "far"}));
     let mut bodies = prey.po().bodies("sintra");
     bodies.sort();
     assert_eq!(bodies, ["far", "local"]);
@@ -282,24 +234,17 @@ fn a_flood_of_items_delays_no_other_mail() {
 #[test]
 fn receipts_for_mail_of_others_change_nothing() {
     let mut prey = Prey::new();
-    prey.po().drop_file(
-        "bob",
-        "m.json",
-        r#"{"id": "m-1", "to": "sintra", "body": "x", "requires_response": true}"#,
-    );
-    prey.po().pass();
-    let before = prey.po().json(&["trace", "m-1"]);
+    let question = json!({"id": "m-1", "to": "sintra", "body": "x", "requires_response": true});
+    prey.po().route("bob", "m.json", question);
+    let before = prey.po().json("trace m-1");
     let item = prey.item(json!({"receipts": [
         {"status": "seen", "agent": "sintra", "seqs": [2]}, {"status": "resolved", "agent": "sintra", "seqs": [0, 2, u64::MAX]},
         {"status": "withdrawn", "agent": "../x", "seqs": [2]},
     ]}));
     prey.put(item);
     assert_eq!(prey.n, 1);
-    let after = prey.po().json(&["trace", "m-1"]);
-    assert_eq!(
-        after["recipients"][0]["status"],
-        before["recipients"][0]["status"]
-    );
+    let after = prey.po().json("trace m-1");
+    assert_eq!(after["recipients"][0], before["recipients"][0]);
     assert_eq!(prey.po().inbox("sintra").len(), 1);
 }
 
@@ -307,9 +252,7 @@ fn receipts_for_mail_of_others_change_nothing() {
 fn an_invalid_state_of_another_room_confirms_no_item() {
     let rooms = Rooms::new();
     rooms.po.write("settings.toml", "");
-    rooms
-        .fit
-        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.alice_drops("x");
     rooms.fit.pass();
     let stream = rooms.fit.read("links/po/out/state.json")["out"]["stream"].clone();
     let came = |stream: &Value, n: u64, digest: &str| {
@@ -329,22 +272,12 @@ fn an_invalid_state_of_another_room_confirms_no_item() {
     for lie in lies {
         rooms.fit.write("links/po/in/state.json", &lie);
         rooms.fit.pass();
-        assert!(
-            rooms
-                .fit
-                .names("links/po/out")
-                .contains(&"000000000001.json".to_owned()),
-            "{:.80}",
-            lie
-        );
+        let waiting = rooms.fit.names("links/po/out");
+        assert!(waiting[0] == "000000000001.json", "{lie:.80}: {waiting:?}");
     }
-    let told = rooms.fit.inbox("human").len();
     rooms.fit.pass();
-    assert_eq!(
-        (told, rooms.fit.inbox("human").len()),
-        (3, 3),
-        "once for each reason"
-    );
+    let told = rooms.fit.inbox("human").len();
+    assert_eq!(told, 3, "once for each reason");
 }
 
 #[test]
@@ -356,20 +289,12 @@ fn items_that_are_no_files_hang_nothing() {
     symlink("/etc/passwd", place.join("state.json.x")).expect("a link");
     prey.po().pass();
     fs::remove_file(&next).ok();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &next,
-        rustix::fs::FileType::Fifo,
-        0o600.into(),
-        0,
-    )
-    .expect("a FIFO");
+    files::make_fifo(&next);
     prey.po().pass();
     fs::remove_file(&next).ok();
     files::make_dir(&next);
-    prey.po()
-        .drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
-    prey.po().pass();
+    let local = json!({"to": "sintra", "body": "local"});
+    prey.po().route("bob", "b.json", local);
     assert_eq!(prey.po().bodies("sintra"), ["local"]);
 }
 
@@ -386,16 +311,12 @@ fn a_roster_of_another_room_names_only_names_and_is_bounded() {
         "x\u{202e}y",
         "fit:alice",
     ];
-    let agents: Vec<Value> = bad
-        .iter()
-        .map(|id| json!({"id": id, "name": "Eve"}))
-        .collect();
-    let odd = [
+    let mut agents = bad.map(|id| json!({"id": id, "name": "Eve"})).to_vec();
+    agents.extend([
         json!({"id": "odd", "name": "two words"}),
         json!({"id": "rod", "role": "a\nb"}),
         json!({"id": "eve", "name": "Eve"}),
-    ];
-    let agents = [agents, odd.to_vec()].concat();
+    ]);
     let state = |agents: &[Value]| {
         json!({"room": "r", "in": null, "out": null, "agents": agents}).to_string()
     };

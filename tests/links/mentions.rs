@@ -1,7 +1,7 @@
 //! Mentions of agents of another room, and names in the body of mail from there.
 
 use super::hostile::Prey;
-use super::{Rooms, bounced, records};
+use super::{Rooms, bounced};
 use serde_json::json;
 
 #[test]
@@ -9,18 +9,11 @@ fn a_mention_reaches_an_agent_a_role_or_all_of_another_room() {
     // P228
     let rooms = Rooms::accepting("\"agents\", \"roles\", \"all\"");
     rooms.alice_says(json!({"body": "@po:Sintra and @anna: look. @nobody, `@po:bob`"}));
-    assert_eq!(
-        (
-            rooms.po.bodies("sintra").len(),
-            rooms.po.bodies("bob").len(),
-            rooms.fit.bodies("anna").len()
-        ),
-        (1, 0, 1)
-    );
-    assert_eq!(
-        rooms.po.inbox("sintra")[0]["addressed_to"],
-        json!(["@Sintra"])
-    );
+    assert!(rooms.po.bodies("bob").is_empty());
+    assert_eq!(rooms.fit.bodies("anna").len(), 1);
+    let mail = rooms.po.inbox("sintra");
+    assert_eq!(mail.len(), 1);
+    assert_eq!(mail[0]["addressed_to"], json!(["@Sintra"]));
     rooms.alice_says(json!({"body": "@po:engineers: one"}));
     rooms.alice_says(json!({"body": "@po:all_engineer: two"}));
     rooms.alice_says(json!({"body": "(@po:channel) three"}));
@@ -30,7 +23,7 @@ fn a_mention_reaches_an_agent_a_role_or_all_of_another_room() {
     rooms.alice_says(json!({"body": "@po:nobody?"}));
     assert_eq!(
         bounced(&rooms.fit, "alice"),
-        [("po:mailbag".into(), "unknown_recipient".into())]
+        ["po:mailbag unknown_recipient"]
     );
 }
 
@@ -48,10 +41,7 @@ fn a_role_that_is_written_like_a_name_is_a_role() {
     // P208
     let rooms = Rooms::accepting("\"agents\"");
     rooms.alice_says(json!({"body": "@po:engineers and @po:sintra"}));
-    assert_eq!(
-        bounced(&rooms.fit, "alice"),
-        [("po:mailbag".into(), "not_accepted".into())]
-    );
+    assert_eq!(bounced(&rooms.fit, "alice"), ["po:mailbag not_accepted"]);
     rooms.alice_says(json!({"body": "@po:bob"}));
     assert_eq!(rooms.po.bodies("bob"), ["@po:bob"]);
 }
@@ -60,50 +50,26 @@ fn a_role_that_is_written_like_a_name_is_a_role() {
 fn names_in_the_body_of_linked_mail_reach_no_local_agent() {
     // P229
     let rooms = Rooms::new();
-    rooms.alice_says(json!({"to": "po:sintra", "body": "@bob, @all, @fit:anna, @engineers: look"}));
-    assert_eq!(
-        (
-            rooms.po.bodies("sintra").len(),
-            rooms.po.bodies("bob").len()
-        ),
-        (1, 0)
-    );
-    assert!(rooms.fit.bodies("anna").is_empty());
-    assert_eq!(
-        rooms.po.inbox("sintra")[0]["body"],
-        "@bob, @all, @fit:anna, @engineers: look",
-        "the text stays"
-    );
+    let body = "@bob, @all, @fit:anna, @engineers: look";
+    rooms.alice_writes(body);
+    assert_eq!(rooms.po.bodies("sintra"), [body]);
+    assert!(rooms.po.bodies("bob").is_empty() && rooms.fit.bodies("anna").is_empty());
 }
 
 #[test]
 fn an_item_without_recipients_does_not_fall_back_to_its_body() {
     // P229
     let mut prey = Prey::new();
-    for (n, body) in ["@bob", "@all", "@fit:alice", "@human"]
-        .into_iter()
-        .enumerate()
-    {
+    for body in ["@bob", "@all", "@fit:alice", "@human"] {
         for kind in ["message", "status"] {
-            let id = format!("{kind}-{n}");
-            prey.message(
-                "mallory",
-                json!([]),
-                json!({"id": id, "type": kind, "body": body}),
-            );
+            let message = json!({"id": format!("{kind}{body}"), "type": kind, "body": body});
+            prey.message("mallory", json!([]), message);
         }
     }
-    assert_eq!(prey.n, 8, "each was taken, and rejected");
-    let rejected = records(prey.po())
-        .iter()
-        .filter(|record| record["event"] == "rejected")
-        .count();
-    assert_eq!(rejected, 8);
-    assert!(
-        ["bob", "sintra", "human"]
-            .iter()
-            .all(|agent| prey.po().bodies(agent).is_empty())
-    );
+    prey.has_rejected(8);
+    for agent in ["bob", "sintra", "human"] {
+        assert!(prey.po().bodies(agent).is_empty(), "{agent}");
+    }
     assert!(
         !prey.po().room("channels/main").exists(),
         "nor does it stand in a conversation"

@@ -15,7 +15,7 @@ mod streams;
 use crate::files;
 use crate::world::{World, parse_json};
 use serde_json::{Value, json};
-use std::fs;
+use std::path::PathBuf;
 pub(crate) use streams::copy_all;
 
 /// Two rooms with a link each way: `fit` with alice, who knows the other as `po`, and `po` with sintra and bob, who know the
@@ -52,9 +52,15 @@ impl Rooms {
     /// One pass of each router, as often as it takes until nothing moves.
     #[track_caller]
     pub(crate) fn settle(&self) {
-        for _ in 0..6 {
+        let mut before = Vec::new();
+        loop {
             self.fit.pass();
             self.po.pass();
+            let after = [&self.fit, &self.po].map(what_moves).concat();
+            if after == before {
+                return;
+            }
+            before = after;
         }
     }
 
@@ -65,17 +71,49 @@ impl Rooms {
             .mail("alice", &format!("{}.json", uuid::Uuid::now_v7()), &message);
         self.settle();
     }
+
+    /// Alice drops a message to sintra, and it crosses.
+    #[track_caller]
+    fn alice_writes(&self, body: &str) {
+        self.alice_says(json!({"to": "po:sintra", "body": body}));
+    }
+
+    /// Alice drops this many numbered messages to sintra in one file, without a pass.
+    fn alice_drops_many(&self, count: usize) {
+        let line = |n: usize| {
+            let message = json!({"id": format!("m-{n}"), "to": "po:sintra", "body": n.to_string()});
+            format!("{message}\n")
+        };
+        let lines: String = (0..count).map(line).collect();
+        self.fit.drop_file("alice", "many.ndjson", lines);
+    }
+
+    /// Alice drops a message to sintra, without a pass.
+    fn alice_drops(&self, body: &str) {
+        let name = format!("{}.json", uuid::Uuid::now_v7());
+        let message = json!({"to": "po:sintra", "body": body});
+        self.fit.mail("alice", &name, message);
+    }
+}
+
+/// The log and the files of the links.
+fn what_moves(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
+    let parts = ["log", "links"].map(|part| walkdir::WalkDir::new(world.room(part)));
+    let entries = parts.into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    files
+        .map(|entry| (entry.path().to_path_buf(), files::read(entry.path())))
+        .collect()
 }
 
 /// Records in the home directory of each room that the same person created all these rooms.
 pub(crate) fn made_by_one_person(worlds: &[&World]) {
     let record = |world: &World| world.trust().join("rooms.json");
-    let created = |world: &&World| -> Vec<Value> {
-        let text = files::read(record(world));
-        let all = parse_json(&text);
-        all["rooms"].as_array().expect("a list").clone()
-    };
-    let all: Vec<Value> = worlds.iter().flat_map(created).collect();
+    let mut all = Vec::new();
+    for world in worlds {
+        let created = parse_json(files::read(record(world)));
+        all.extend(created["rooms"].as_array().expect("a list").clone());
+    }
     for world in worlds {
         files::write(record(world), json!({"rooms": all}).to_string());
     }
@@ -89,40 +127,31 @@ pub(crate) fn link(tag: &str, to: &World, accept: &str) -> String {
     )
 }
 
-/// The records of a room's log.
 pub(crate) fn records(world: &World) -> Vec<Value> {
-    let mut segments: Vec<_> = fs::read_dir(world.room("log"))
-        .expect("a log")
-        .flatten()
-        .map(|e| e.path())
-        .collect();
-    segments.sort();
-    let lines = segments.iter().flat_map(|path| {
-        files::read_text(path)
-            .lines()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    });
-    lines
-        .map(|line| serde_json::from_str(&line).expect("a record"))
+    world.log("").lines().map(parse_json).collect()
+}
+
+/// The sender and the code of the bounces in an inbox.
+pub(crate) fn bounced(world: &World, agent: &str) -> Vec<String> {
+    let mail = world.inbox(agent).into_iter();
+    mail.filter(|mail| mail["type"] == "error")
+        .map(|mail| {
+            let code = &mail["metadata"]["problems"][0]["code"];
+            format!("{} {}", mail["from"], code).replace('"', "")
+        })
         .collect()
 }
 
-/// The codes of the problems in the bounces in an inbox.
-pub(crate) fn bounced(world: &World, agent: &str) -> Vec<(String, String)> {
-    let errors = world
-        .inbox(agent)
-        .into_iter()
-        .filter(|mail| mail["type"] == "error");
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    errors
-        .map(|mail| {
-            (
-                text(&mail["from"]),
-                text(&mail["metadata"]["problems"][0]["code"]),
-            )
-        })
-        .collect()
+/// Writes lines before the settings of a room.
+fn set(world: &World, lines: &str) {
+    let settings = world.text("settings.toml");
+    world.write("settings.toml", format!("{lines}\n{settings}"));
+}
+
+fn set_aliases(world: &World, aliases: Value) {
+    let mut registry = world.read("registry.json");
+    registry["aliases"] = aliases;
+    world.write("registry.json", registry.to_string());
 }
 
 /// The state of a room for another room.
