@@ -1,9 +1,10 @@
 //! Committed messages: no reader sees a message that the log may still lose.
 
+use crate::beside::Beside;
 use crate::files;
 use crate::mcp::Client;
 use crate::sim::CallName;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use mailbag::base::error::Error;
 use mailbag::commands::ask::ask;
 use mailbag::commands::post::{SendResult, delivery_after, post};
@@ -15,21 +16,19 @@ use mailbag::room::{LockAttempt, Room};
 use mailbag::router::daemon::{PassResult, pass, pass_by};
 use rustix::io::Errno;
 use serde_json::{Value, json};
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// The commands that read the log, each asked for the message `late` in the thread `talk`, with a word of its body.
-const READERS: [&[&str]; 5] = [
-    &["list", "--as", "alice"],
-    &["search", "unsynced", "--as", "alice"],
-    &["thread", "talk", "--as", "alice"],
-    &["trace", "late", "--as", "alice"],
-    &["trace", "alice/late", "--as", "alice"],
+const READERS: [&str; 5] = [
+    "list",
+    "search unsynced",
+    "thread talk",
+    "trace late",
+    "trace alice/late",
 ];
 
 /// Alice wrote to bob once.
@@ -45,17 +44,13 @@ fn late(world: &World) {
 }
 
 /// The readers that show the message.
-fn shown_by(world: &World, readers: &[&[&str]]) -> Vec<String> {
-    let shows = |reader: &&&[&str]| {
-        let ran = world.run(&[**reader, &["--json"]].concat());
-        assert!(ran.code == 0 || ran.code == 3, "{reader:?}: {ran:?}");
+fn shown(world: &World) -> Vec<&'static str> {
+    let shows = |reader: &&str| {
+        let ran = world.run(&format!("{reader} --as alice --json"));
+        assert!(ran.code == 0 || ran.code == 3, "{reader}: {ran:?}");
         ran.out.contains("unsynced") || ran.out.contains("\"late\"")
     };
-    readers
-        .iter()
-        .filter(shows)
-        .map(|reader| reader.join(" "))
-        .collect()
+    READERS.into_iter().filter(shows).collect()
 }
 
 fn syncs_the_log(call: CallName, paths: &[PathBuf]) -> bool {
@@ -65,12 +60,12 @@ fn syncs_the_log(call: CallName, paths: &[PathBuf]) -> bool {
 #[test]
 fn no_reader_shows_a_message_before_its_sync_succeeded() {
     // P94
-    let (world, during) = with_a_failed_sync(|world| shown_by(world, &READERS));
-    assert_eq!(during, Vec::<String>::new(), "while the sync was under way");
+    let (world, during) = with_a_failed_sync(shown);
+    assert_eq!(during, [""; 0], "while the sync was under way");
     // It makes no pass by itself.
     assert!(!world.log("").contains("unsynced"), "after it failed");
     world.pass();
-    assert_eq!(shown_by(&world, &READERS).len(), READERS.len());
+    assert_eq!(shown(&world), READERS);
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }
 
@@ -147,18 +142,10 @@ fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
 
 /// Appends the first record of a batch of two to the log, like a router with an interrupted write.
 fn torn(world: &World) {
-    let path = world.room("log/00000001.ndjson");
-    let log = files::read_text(&path);
-    let records: Vec<Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    let last = records.last().expect("a record");
-    let mut record = records
-        .iter()
-        .find(|one| one["event"] == "accepted")
-        .expect("a message")
-        .clone();
+    let log = world.text("log/00000001.ndjson");
+    let last = parse_json(log.lines().last().expect("a record"));
+    let accepted = world.log("accepted");
+    let mut record = parse_json(accepted.lines().next().expect("a message"));
     let next = |field: &str| json!(last[field].as_u64().map(|number| number + 1));
     (record["seq"], record["batch"], record["count"]) = (next("seq"), next("batch"), json!(2));
     (record["id"], record["message"]["id"]) = (json!("late"), json!("late"));
@@ -167,17 +154,10 @@ fn torn(world: &World) {
     // The log's own order of keys: readers look for numbers and times at the beginning of a line.
     let head = format!("{{\"seq\":{},\"at\":{},", record["seq"], last["at"]);
     let rest = record.as_object_mut().expect("an object");
-    ["seq", "at"].iter().for_each(|key| drop(rest.remove(*key)));
-    let line = head
-        + serde_json::to_string(&rest)
-            .expect("JSON")
-            .trim_start_matches('{')
-        + "\n";
-    let mut log = fs::OpenOptions::new()
-        .append(true)
-        .open(path)
-        .expect("a log");
-    log.write_all(line.as_bytes()).expect("it is written");
+    rest.retain(|key, _| key != "seq" && key != "at");
+    let rest = record.to_string();
+    let line = head + rest.trim_start_matches('{') + "\n";
+    world.write("log/00000001.ndjson", log + &line);
 }
 
 #[test]
@@ -191,11 +171,7 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
         if !noted {
             files::remove_file(world.room("spool/committed"));
         }
-        assert_eq!(
-            shown_by(&world, &READERS),
-            Vec::<String>::new(),
-            "with the note: {noted}"
-        );
+        assert_eq!(shown(&world), [""; 0], "with the note: {noted}");
         assert_contains!(world.ok("list --as bob"), "before");
         drop(router);
     }
@@ -211,11 +187,11 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
         Some(""),
         Some("0000000001 00000000000000000007 0000000001 00000000000000000007\n"),
     ] {
-        match note {
-            None => files::remove_file(world.room("spool/committed")),
-            Some(text) => drop(world.write("spool/committed", text)),
+        files::remove_file(world.room("spool/committed"));
+        if let Some(text) = note {
+            world.write("spool/committed", text);
         }
-        assert_eq!(shown_by(&world, &READERS).len(), READERS.len(), "{note:?}");
+        assert_eq!(shown(&world), READERS, "{note:?}");
     }
 }
 
@@ -226,15 +202,14 @@ fn a_committed_but_undelivered_message_is_shown_as_accepted() {
     world.write("inbox/bob", "no directory");
     late(&world);
     let _router = world.router("");
-    world.wait("it is accepted", || {
-        shown_by(&world, &READERS).len() == READERS.len()
-    });
-    let steps = world.json("trace late --as alice")["recipients"][0]["statuses"].clone();
-    assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
+    world.wait("it is accepted", || shown(&world) == READERS);
+    let trace = world.json("trace late --as alice");
+    let steps = &trace["recipients"][0]["statuses"];
+    assert_fields!(steps, 0.status: "accepted", 1: Value::Null);
 }
 
 /// The output of the views and the tools while they read the log.
-fn shown_live(world: &World) -> Vec<String> {
+fn shown_live(world: &World) -> Vec<&'static str> {
     let client = Client::of(world, "alice");
     let mut shown = Vec::new();
     for (tool, arguments) in [
@@ -245,28 +220,16 @@ fn shown_live(world: &World) -> Vec<String> {
         let found = answer["result"]["structuredContent"]
             .to_string()
             .contains("unsynced");
-        shown.extend(found.then(|| tool.to_owned()));
+        shown.extend(found.then_some(tool));
     }
     drop(client);
-    let out = world.path().join("watched");
-    let mut watch = world.bare("watch --json");
-    watch
-        .stdin(Stdio::null())
-        .stdout(fs::File::create(&out).expect("a file"))
-        .stderr(Stdio::null());
-    let mut watch = watch.spawn().expect("the program starts");
-    let text = || fs::read_to_string(&out).unwrap_or_default();
+    let watch = Beside::start(world, "watch --json");
     world.wait("the view shows what is committed", || {
-        text().contains("before")
+        watch.out().contains("before")
     });
-    watch.kill().and_then(|()| watch.wait()).expect("it runs");
-    shown.extend(text().contains("unsynced").then(|| "watch".to_owned()));
+    shown.extend(watch.out().contains("unsynced").then_some("watch"));
     let report = world.run("doctor --json").out;
-    shown.extend(
-        report
-            .contains("conversation_behind")
-            .then(|| "doctor".to_owned()),
-    );
+    shown.extend(report.contains("conversation_behind").then_some("doctor"));
     shown
 }
 
@@ -274,7 +237,7 @@ fn shown_live(world: &World) -> Vec<String> {
 fn no_tool_view_or_doctor_shows_a_message_before_its_sync_succeeded() {
     // P94
     let (world, during) = with_a_failed_sync(shown_live);
-    assert_eq!(during, Vec::<String>::new(), "while the sync was under way");
+    assert_eq!(during, [""; 0], "while the sync was under way");
     // Tools and views would make a pass now.
     let report = world.run("doctor --json").out;
     assert!(

@@ -1,39 +1,40 @@
 //! `mailbag list`
 
-use super::{EVIL, drop_all, each, is_tame};
+use super::{EVIL, each, is_tame, say};
 use crate::world::{Words, World};
 use serde_json::json;
 
 fn room() -> World {
     let world = World::with("alice bob carol");
-    drop_all(
+    say(
         &world,
-        &[
-            (
-                "alice",
-                json!({"id": "m1", "to": "bob", "body": "Grüße\nund mehr", "type": "question"}),
-            ),
-            (
-                "bob",
-                json!({"id": "m2", "to": "alice", "subject": "Порт 8080", "body": "x", "channel": "ops"}),
-            ),
-            (
-                "carol",
-                json!({"id": "m3", "to": "all", "body": "all of you", "requires_response": true}),
-            ),
-            (
-                "carol",
-                json!({"id": "m4", "to": "bob", "body": "just you"}),
-            ),
-            (
-                "alice",
-                json!({"id": "m5", "type": "status", "body": "for the channel alone"}),
-            ),
-            (
-                "alice",
-                json!({"id": "m6", "to": "nobody", "body": "bounces"}),
-            ),
-        ],
+        "alice",
+        json!({"id": "m1", "to": "bob", "body": "Grüße\nund mehr", "type": "question"}),
+    );
+    say(
+        &world,
+        "bob",
+        json!({"id": "m2", "to": "alice", "subject": "Порт 8080", "body": "x", "channel": "ops"}),
+    );
+    say(
+        &world,
+        "carol",
+        json!({"id": "m3", "to": "all", "body": "all of you", "requires_response": true}),
+    );
+    say(
+        &world,
+        "carol",
+        json!({"id": "m4", "to": "bob", "body": "just you"}),
+    );
+    say(
+        &world,
+        "alice",
+        json!({"id": "m5", "type": "status", "body": "for the channel alone"}),
+    );
+    say(
+        &world,
+        "alice",
+        json!({"id": "m6", "to": "nobody", "body": "bounces"}),
     );
     world
 }
@@ -124,12 +125,10 @@ fn list_unread_shows_the_messages_that_are_still_in_the_inbox() {
 #[test]
 fn a_listing_is_a_line_a_message_whatever_it_says() {
     let world = room();
-    drop_all(
+    say(
         &world,
-        &[(
-            "alice",
-            json!({"id": "m7", "to": "bob", "subject": EVIL, "body": EVIL, "type": "x-mine"}),
-        )],
+        "alice",
+        json!({"id": "m7", "to": "bob", "subject": EVIL, "body": EVIL, "type": "x-mine"}),
     );
     let shown = world.ok("list");
     assert!(is_tame(&shown) && shown.lines().count() == 7, "{shown:?}");

@@ -42,15 +42,11 @@ fn world(kinds: &[&str]) -> World {
 fn archive(world: &World) {
     // Two more segments: the last one is never packed.
     for n in 0..2 {
-        world.drop_file(
-            "alice",
-            &format!("filler-{n}.json"),
-            r#"{"to": "human", "body": "filler"}"#,
-        );
-        let mut pass = world.program("run --once");
-        pass.env("MAILBAG_TEST_SEGMENT_BYTES", "1")
-            .assert()
-            .success();
+        let filler = json!({"to": "human", "body": "filler"});
+        world.mail("alice", &format!("filler-{n}.json"), filler);
+        world
+            .run_env("run --once", "MAILBAG_TEST_SEGMENT_BYTES", "1")
+            .ok();
     }
     world.ok("archive --older-than 0s");
     assert!(
@@ -75,45 +71,24 @@ fn spelled(world: &World, kind: &str) -> Vec<(String, String)> {
 }
 
 fn status(world: &World, id: &str) -> Value {
-    world.json(&["trace", id, "--as", "alice"])["recipients"][0]["status"].clone()
+    world.json(&format!("trace {id} --as alice"))["recipients"][0]["status"].clone()
 }
 
 fn every_command_takes_every_spelling(world: &World) {
     // P95
     for (n, (id, name)) in spelled(world, "read").into_iter().enumerate() {
-        assert_eq!(
-            world.json(&["trace", &name, "--as", "bob"])["id"],
-            *id,
-            "trace {name}"
-        );
-        assert_eq!(
-            world.items(&["thread", &name, "--as", "bob"])[0]["id"],
-            *id,
-            "thread {name}"
-        );
-        let reply = world.json(&[
-            "send",
-            "alice",
-            "x",
-            "--ref",
-            &name,
-            "--reply-to",
-            &name,
-            "--as",
-            "bob",
-        ]);
-        let sent = world.items(&[
-            "thread",
-            reply["id"].as_str().expect("an id"),
-            "--as",
-            "bob",
-        ]);
-        assert_eq!(sent[0]["id"], *id, "send --reply-to {name}: {sent}");
-        world.ok(&["reply", &name, "x", "--as", "bob"]);
-        assert_contains!(world.ok(&["read", &name, "--as", "bob"]), &format!("read {n}"); "read {name}");
+        assert_fields!(world.json(&format!("trace {name} --as bob")), id: id);
+        assert_fields!(world.items(&format!("thread {name} --as bob")), 0.id: id);
+        let reply = world.json(&format!(
+            "send alice x --ref {name} --reply-to {name} --as bob"
+        ));
+        let reply = reply["id"].as_str().expect("an id");
+        assert_fields!(world.items(&format!("thread {reply} --as bob")), 0.id: id);
+        world.ok(&format!("reply {name} x --as bob"));
+        assert_contains!(world.ok(&format!("read {name} --as bob")), &format!("read {n}"); "read {name}");
     }
     for (id, name) in spelled(world, "ack") {
-        world.ok(&["ack", &name, "--as", "bob"]);
+        world.ok(&format!("ack {name} --as bob"));
         assert_eq!(status(world, &id), "acknowledged", "ack {name}");
     }
     let dropped = spelled(world, "drop");
@@ -169,17 +144,10 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
         world.mail("bob", &format!("{id}.json"), &ack);
     }
     world.pass();
-    let mut later = world.program("run --once");
-    later
-        .env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z")
-        .assert()
-        .success();
-    let escalated: Vec<Value> = world
-        .inbox("human")
-        .into_iter()
-        .filter(|mail| mail["type"] == "escalation")
-        .collect();
-    assert_eq!(escalated, Vec::<Value>::new());
+    let later = "2099-01-01T00:00:00Z";
+    world.run_env("run --once", "MAILBAG_TEST_NOW", later).ok();
+    let is_escalation = |mail: &Value| mail["type"] == "escalation";
+    assert!(!world.inbox("human").iter().any(is_escalation));
 }
 
 #[test]
@@ -193,18 +161,10 @@ fn a_message_with_an_archived_copy_can_be_read_again() {
         "the copies are archived"
     );
     let again = world.items("read read-mail-3-end --as bob");
-    assert_eq!(
-        (
-            &again[0]["body"],
-            &again[0]["to"],
-            &again[0]["delivery"]["seq"].is_u64()
-        ),
-        (&json!("read 3"), &json!("bob"), &true)
-    );
-    assert_contains!(
-        world.fails(3, "read read-mail-3-end --as alice"),
-        "not a recipient"
-    );
+    assert_fields!(again, 0.body: "read 3", 0.to: "bob");
+    assert!(again[0]["delivery"]["seq"].is_u64(), "{again}");
+    let said = world.fails(3, "read read-mail-3-end --as alice");
+    assert_contains!(said, "not a recipient");
 }
 
 #[test]
@@ -215,20 +175,20 @@ fn an_ambiguous_reference_is_rejected_with_all_matches() {
         .map(|n| format!("alice/one-mail-{n}-end"))
         .collect();
     let names_all = |said: &str| all.iter().all(|name| said.contains(name.as_str()));
-    for (code, command) in [
-        (2, &["read", "one-mail"][..]),
-        (2, &["trace", "one-mail"]),
-        (2, &["thread", "one-mail"]),
-        (2, &["reply", "one-mail", "x"]),
-        (2, &["send", "alice", "x", "--reply-to", "one-mail"]),
-        (2, &["ack", "one-mail"]),
-        (2, &["ack", "one-mail", "no-mail"]),
-        (2, &["dismiss", "one-mail"]),
+    for command in [
+        "read one-mail",
+        "trace one-mail",
+        "thread one-mail",
+        "reply one-mail x",
+        "send alice x --reply-to one-mail",
+        "ack one-mail",
+        "ack one-mail no-mail",
+        "dismiss one-mail",
     ] {
-        let said = world.fails(code, &[command, &["--as", "bob"]].concat());
+        let said = world.fails(2, &format!("{command} --as bob"));
         assert!(
             said.contains("ambiguous") && names_all(&said),
-            "{command:?}: {said}"
+            "{command}: {said}"
         );
     }
     let client = Client::of(&world, "bob");
@@ -251,19 +211,9 @@ fn an_ambiguous_id_in_a_dropped_ack_is_rejected_with_all_matches() {
     }
     let ack = json!({"type": "ack", "refs": ["same"], "status": "actioned"});
     world.route("bob", "x.json", ack);
-    let why = world
-        .names("rejected/bob")
-        .into_iter()
-        .find(|name| name.ends_with(".error.json"))
-        .expect("a reason");
-    let why = world.read(&format!("rejected/bob/{why}"));
-    assert!(
-        why["code"] == "ambiguous_reference"
-            && ["alice/same", "carol/same"]
-                .iter()
-                .all(|name| why.to_string().contains(name)),
-        "{why}"
-    );
+    let why = world.json("rejected show x.json")["problems"][0].clone();
+    assert_fields!(why, code: "ambiguous_reference");
+    assert_contains!(why.to_string(), "alice/same", "carol/same");
 }
 
 #[test]
@@ -293,15 +243,15 @@ fn a_complete_id_is_no_prefix_even_if_its_message_is_rejected_or_of_others() {
         "deploy-",
         "alice/deploy-1",
     ] {
-        for (code, command) in [
-            (3, &["read", reference][..]),
-            (3, &["trace", reference]),
-            (3, &["thread", reference]),
-            (3, &["reply", reference, "x"]),
-            (3, &["send", "alice", "x", "--reply-to", reference]),
-            (3, &["ack", reference, "--status", "resolved"]),
+        for command in [
+            "read",
+            "trace",
+            "thread",
+            "reply",
+            "send alice x --reply-to",
+            "ack --status resolved",
         ] {
-            world.fails(code, &[command, &["--as", "carol"]].concat());
+            world.fails(3, &format!("{command} {reference} --as carol"));
         }
     }
     assert_contains!(world.ok("read deploy-1 --as carol"), "deploy-10");
@@ -321,17 +271,12 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
     world.route("carol", "x.json", &shadow);
     let sign = format!("#{number}");
     for command in ["read", "trace", "thread"] {
-        let said = world.fails(2, &[command, &number, "--as", "bob"]);
-        assert!(
-            said.contains(&sign) && said.contains(&format!("carol/{number}")),
-            "{command}: {said}"
-        );
+        let said = world.fails(2, &format!("{command} {number} --as bob"));
+        assert_contains!(said, &sign, &format!("carol/{number}"); "{command}");
     }
-    assert_contains!(world.ok(&["read", &sign, "--as", "bob"]), "from a friend");
-    assert_contains!(
-        world.ok(&["read", &format!("carol/{number}"), "--as", "bob"]),
-        "shown for another"
-    );
+    let read = |name: &str| world.ok(&format!("read {name} --as bob"));
+    assert_contains!(read(&sign), "from a friend");
+    assert_contains!(read(&format!("carol/{number}")), "shown for another");
 }
 
 #[test]
@@ -342,46 +287,17 @@ fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
     let answer = json!({"to": "alice", "body": "8080", "in_reply_to": format!("#{number}"), "refs": [format!("#{number}")]});
     world.route("bob", "x.json", &answer);
     assert_eq!(world.bodies("alice"), ["8080"]);
-    let trace = world.json(&["trace", &number, "--as", "alice"]);
-    assert_eq!(
-        trace["answers"].as_array().map(Vec::len),
-        Some(1),
-        "{trace}"
-    );
-    assert_eq!(
-        world
-            .items(&["thread", &format!("#{number}"), "--as", "alice"])
-            .as_array()
-            .map(Vec::len),
-        Some(2)
-    );
+    let trace = world.json(&format!("trace {number} --as alice"));
+    assert_fields!(trace, answers.0.from: "bob", answers.1: Value::Null);
+    let thread = world.items(&format!("thread #{number} --as alice"));
+    assert_fields!(thread, 1.from: "bob", 2: Value::Null);
     // Bob waits for more of that conversation, which is named by the question.
-    let id = world.json(&["trace", &number, "--as", "alice"])["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = trace["id"].as_str().expect("an id");
     world.send("alice", "bob", "another matter");
-    world.ok(&[
-        "send",
-        "bob",
-        "and the host?",
-        "--thread",
-        &id,
-        "--as",
-        "alice",
-    ]);
-    let thread = format!("#{number}");
-    let waited = world.ok(&[
-        "wait",
-        "--thread",
-        &thread,
-        "--as",
-        "bob",
-        "--timeout",
-        "10s",
-    ]);
-    assert!(
-        waited.contains("and the host?") && !waited.contains("another matter"),
-        "{waited}"
-    );
+    world.ok(&format!(
+        "send bob 'and the host?' --thread {id} --as alice"
+    ));
+    let waited = world.ok(&format!("wait --thread #{number} --as bob --timeout 10s"));
+    assert_contains!(waited, "and the host?");
+    assert!(!waited.contains("another matter"), "{waited}");
 }

@@ -1,6 +1,6 @@
 //! `mailbag reply`, and the output of `send` about replies.
 
-use super::{EVIL, drop_all, each, is_tame, seq_of};
+use super::{EVIL, each, is_tame, say, seq_of};
 use crate::files;
 use crate::town::Town;
 use crate::world::World;
@@ -11,7 +11,7 @@ fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
     let world = World::with("alice bob carol");
     let question = json!({"id": "q1", "to": ["bob", "carol"], "subject": "Порт?", "body": "which?", "type": "question",
         "channel": "ops"});
-    drop_all(&world, &[("alice", question)]);
+    say(&world, "alice", question);
     world.ok("reply q1 8080 --as bob");
     let answer = &world.inbox("alice")[0];
     assert_eq!(
@@ -32,7 +32,7 @@ fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
     // A reply by seq: the thread stays, `Re: ` is not doubled, and an answer does not count as a
     // question.
     let seq = answer["delivery"]["seq"].to_string();
-    world.ok(&["reply", &seq, "thanks", "--as", "alice"]);
+    world.ok(&format!("reply {seq} thanks --as alice"));
     let thanks = &world.inbox("bob")[0];
     assert_eq!(
         json!([
@@ -53,12 +53,10 @@ fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
 #[test]
 fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
     let world = World::with("alice bob carol dave");
-    drop_all(
+    say(
         &world,
-        &[(
-            "alice",
-            json!({"id": "m", "to": "all", "body": "hello", "thread_id": "greetings"}),
-        )],
+        "alice",
+        json!({"id": "m", "to": "all", "body": "hello", "thread_id": "greetings"}),
     );
     world.ok("reply alice/m --all 'hello all' --as bob");
     let of = |agent: &str| {
@@ -117,10 +115,7 @@ fn a_reply_takes_what_send_takes() {
     ];
     world.pipe(&args, "from a pipe\n").ok();
     world
-        .pipe(
-            &["reply", id, "--type", "error", "--as", "bob"],
-            "piped too",
-        )
+        .pipe(&format!("reply {id} --type error --as bob"), "piped too")
         .ok();
     let mail = world.inbox("alice");
     assert_eq!(
@@ -139,14 +134,14 @@ fn a_reply_takes_what_send_takes() {
         json!([mail[1]["body"], mail[1]["type"], mail[1]["subject"]]),
         json!(["piped too", "error", null])
     );
-    let sent = world.json(&["reply", id, "again", "--as", "bob"]);
+    let sent = world.json(&format!("reply {id} again --as bob"));
     assert_eq!(sent["recipients"][0]["agent"], "alice");
     assert_contains!(
         world.fails(2, "send bob x --metadata =v --as alice"),
         "KEY=VALUE"
     );
     assert_contains!(
-        world.fails(65, &["reply", id, "x", "--type", "qestion", "--as", "bob"]),
+        world.fails(65, &format!("reply {id} x --type qestion --as bob")),
         "question"
     );
 }
@@ -175,17 +170,25 @@ fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
 #[test]
 fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
     let world = World::with("alice bob carol");
-    drop_all(
+    say(
         &world,
-        &[
-            ("alice", json!({"id": "same", "to": "bob", "body": "x"})),
-            ("carol", json!({"id": "same", "to": "bob", "body": "x"})),
-            ("alice", json!({"id": "bad", "to": "nobody", "body": "x"})),
-            (
-                "alice",
-                json!({"id": "note", "to": "alice", "body": "to myself"}),
-            ),
-        ],
+        "alice",
+        json!({"id": "same", "to": "bob", "body": "x"}),
+    );
+    say(
+        &world,
+        "carol",
+        json!({"id": "same", "to": "bob", "body": "x"}),
+    );
+    say(
+        &world,
+        "alice",
+        json!({"id": "bad", "to": "nobody", "body": "x"}),
+    );
+    say(
+        &world,
+        "alice",
+        json!({"id": "note", "to": "alice", "body": "to myself"}),
     );
     let before = world.everything();
     assert_contains!(
@@ -198,7 +201,7 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
         "carol neither sent nor received"
     );
     for missing in ["nothing", "999", "a/b/c", "\"", "0", "99999999999999999999"] {
-        world.fails(3, &["reply", missing, "x", "--as", "bob"]);
+        world.fails(3, &format!("reply {missing} x --as bob"));
     }
     // The bounce for `bad`.
     let bounce = world.inbox("alice")[0]["id"]
@@ -231,15 +234,13 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
 #[test]
 fn the_human_may_answer_what_was_said_between_agents() {
     let world = World::alice_and_bob();
-    drop_all(
+    say(
         &world,
-        &[(
-            "alice",
-            json!({"id": "m1", "to": "bob", "subject": EVIL, "body": "shall I delete it?"}),
-        )],
+        "alice",
+        json!({"id": "m1", "to": "bob", "subject": EVIL, "body": "shall I delete it?"}),
     );
     let seq = seq_of(&world, "alice/m1");
-    world.ok(&["reply", &seq, "--all", "no, wait", "--as", "human"]);
+    world.ok(&format!("reply {seq} --all 'no, wait' --as human"));
     assert_eq!(
         world.inbox("alice")[0]["addressed_to"],
         json!(["alice", "bob"])
@@ -260,7 +261,7 @@ fn a_reply_marks_the_answered_message_as_read() {
         .trim()
         .to_owned();
     let other = world.send("alice", "bob", "and which host?");
-    world.ok(&["reply", &asked, "8080", "--as", "bob"]);
+    world.ok(&format!("reply {asked} 8080 --as bob"));
     assert_eq!(world.bodies("bob"), ["and which host?"]);
     assert_eq!(world.bodies("carol"), ["which port?"], "her copy is hers");
     world.ok(&[
@@ -274,12 +275,9 @@ fn a_reply_marks_the_answered_message_as_read() {
     ]);
     assert_eq!(world.bodies("bob"), [""; 0]);
     let status =
-        || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["status"].clone();
+        || world.json(&format!("trace {asked} --as alice"))["recipients"][0]["status"].clone();
     world.wait("its sender sees that it was seen", || status() == "seen");
     // A reply that is rejected in advance marks no message as read.
-    world.fails(
-        65,
-        &["reply", &asked, "x", "--priority", "asap", "--as", "carol"],
-    );
+    world.fails(65, &format!("reply {asked} x --priority asap --as carol"));
     assert_eq!(world.bodies("carol"), ["which port?"]);
 }

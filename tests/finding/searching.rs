@@ -1,9 +1,8 @@
 //! `mailbag search`
 
-use super::{EVIL, drop_all, each, is_tame};
+use super::{EVIL, each, is_tame, say};
 use crate::files;
 use crate::world::{Words, World};
-use mailbag::base::error::Result;
 use mailbag::query::history::{MessageCriteria, MessageFilter};
 use mailbag::query::list::list;
 use mailbag::query::search::{self, SearchPattern};
@@ -13,26 +12,25 @@ use std::cell::Cell;
 
 fn room() -> World {
     let world = World::with("alice bob carol");
-    drop_all(
+    say(
         &world,
-        &[
-            (
-                "alice",
-                json!({"id": "m1", "to": "bob", "subject": "Порт", "body": "port 8080 is\ttaken by \"nginx\""}),
-            ),
-            (
-                "bob",
-                json!({"id": "m2", "to": "alice", "body": "C:\\temp\\x and a/b/c", "metadata": {"file": "src/parser.rs"}}),
-            ),
-            (
-                "carol",
-                json!({"id": "m3", "to": "all", "body": "Die Größe stimmt", "mood": ["calm", {"deep": "needle"}]}),
-            ),
-            (
-                "carol",
-                json!({"id": "m4", "to": "bob", "body": "x", "attachments": [{"name": "n.txt", "content": "port 22"}]}),
-            ),
-        ],
+        "alice",
+        json!({"id": "m1", "to": "bob", "subject": "Порт", "body": "port 8080 is\ttaken by \"nginx\""}),
+    );
+    say(
+        &world,
+        "bob",
+        json!({"id": "m2", "to": "alice", "body": "C:\\temp\\x and a/b/c", "metadata": {"file": "src/parser.rs"}}),
+    );
+    say(
+        &world,
+        "carol",
+        json!({"id": "m3", "to": "all", "body": "Die Größe stimmt", "mood": ["calm", {"deep": "needle"}]}),
+    );
+    say(
+        &world,
+        "carol",
+        json!({"id": "m4", "to": "bob", "body": "x", "attachments": [{"name": "n.txt", "content": "port 22"}]}),
     );
     world
 }
@@ -115,7 +113,7 @@ fn the_filters_narrow_a_search() {
 fn the_newest_matches_equal_the_end_of_a_whole_search_and_cost_only_the_end_of_the_log() {
     let world = World::alice_and_bob().settings("budget.messages = 0\nbudget.copies = 0\n");
     let mut times = Vec::new();
-    for part in 0..6 {
+    for part in 0..4 {
         let lines: String = (0..20)
             .map(|n| {
                 let word = if n % 4 == 0 { "port" } else { "other" };
@@ -125,7 +123,7 @@ fn the_newest_matches_equal_the_end_of_a_whole_search_and_cost_only_the_end_of_t
             })
             .collect();
         files::write(world.room(&format!("outbox/alice/{part}.ndjson")), lines);
-        world.pass();
+        world.pass_here();
         times.push(world.items("list --last 1")[0]["accepted_at"].clone());
     }
     let room = Room::open(&world.room("")).expect("a room");
@@ -139,41 +137,27 @@ fn the_newest_matches_equal_the_end_of_a_whole_search_and_cost_only_the_end_of_t
             MessageFilter::new(&room, criteria).expect("a filter")
         };
         let pattern = || SearchPattern::words("server port").expect("words");
+        let list = |last| -> Vec<u64> {
+            let list = list(&room, filter(), last).expect("a list");
+            list.map(|one| one.expect("a message").seq).collect()
+        };
         let all = search::search(&room, pattern(), filter()).expect("a search");
-        let all: Vec<u64> = all
-            .values()
-            .map(|hit| hit.expect("a hit").past.seq)
-            .collect();
-        let listed: Result<Vec<_>> = list(&room, filter(), None).expect("a list").collect();
-        let listed: Vec<u64> = listed.expect("a list").iter().map(|one| one.seq).collect();
+        let all = all.values().map(|hit| hit.expect("a hit").past.seq);
+        let (all, listed): (Vec<u64>, _) = (all.collect(), list(None));
         assert!(all.len() >= 14 && listed.len() >= 59, "{all:?} {listed:?}");
         for most in [1, 5, 15, 1000] {
             let read = Cell::new(0);
             let report = |bytes| read.set(read.get() + bytes);
             let found = search::newest(&room, pattern(), filter(), most, &report);
-            let found: Vec<u64> = found
-                .expect("hits")
-                .iter()
-                .map(|hit| hit.past.seq)
-                .collect();
-            assert_eq!(
-                found,
-                all[all.len().saturating_sub(most)..],
-                "{most} until {until:?}"
-            );
+            let found = found.expect("hits").into_iter().map(|hit| hit.past.seq);
+            let what = format!("{most} until {until:?}, {} bytes", read.get());
             assert!(
-                most > 5 || read.get() < 3 << 19,
-                "{most}: {} bytes",
-                read.get()
+                found.eq(all[all.len().saturating_sub(most)..].iter().copied()),
+                "{what}"
             );
-            let newest: Result<Vec<_>> =
-                list(&room, filter(), Some(most)).expect("a list").collect();
-            let newest: Vec<u64> = newest.expect("a list").iter().map(|one| one.seq).collect();
-            assert_eq!(
-                newest,
-                listed[listed.len().saturating_sub(most)..],
-                "{most} until {until:?}"
-            );
+            assert!(most > 5 || read.get() < 3 << 19, "{what}");
+            let end = &listed[listed.len().saturating_sub(most)..];
+            assert_eq!(list(Some(most)), end, "{what}");
         }
     }
 }
@@ -195,9 +179,10 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
     ]}]);
     assert_eq!(hits[0]["matches"], wanted);
     let long = format!("{}needle{}", "ä".repeat(500), "ö".repeat(500));
-    drop_all(
+    say(
         &world,
-        &[("alice", json!({"id": "m9", "to": "bob", "body": long}))],
+        "alice",
+        json!({"id": "m9", "to": "bob", "body": long}),
     );
     assert_contains!(
         world.ok("search needle --from alice"),
@@ -214,12 +199,10 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
 fn hostile_text_is_found_and_neutralised() {
     let world = World::with("mallory bob");
     let key = format!("k{EVIL}");
-    drop_all(
+    say(
         &world,
-        &[(
-            "mallory",
-            json!({"id": "m1", "to": "bob", "subject": EVIL, "body": format!("{EVIL}needle{EVIL}"), key: "needle"}),
-        )],
+        "mallory",
+        json!({"id": "m1", "to": "bob", "subject": EVIL, "body": format!("{EVIL}needle{EVIL}"), key: "needle"}),
     );
     for pattern in ["needle", "\\x1b\\[2J", "owned", "gnihton", "\u{202e}"] {
         let ran = world.run(&["search", "--regex", pattern]);
