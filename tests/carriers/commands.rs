@@ -1,6 +1,7 @@
 //! A person's commands for a link to another machine.
 
 use super::Pair;
+use crate::links::bounced;
 use crate::world::{World, wait};
 use serde_json::Value;
 
@@ -25,9 +26,9 @@ fn settings(world: &World) -> String {
 fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
     // P226 P227
     let pair = strangers();
+    let add = format!("link add po {} --carrier ssh", address(&pair));
     assert_contains!(
-        pair.fit
-            .ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]),
+        pair.fit.ok(&add),
         "the other room needs a link to this one, too; see docs/machines.md"
     );
     let added = pair.po.json("link add fit --carrier none");
@@ -41,20 +42,8 @@ fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok();
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
-    let again = pair
-        .fit
-        .json(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
-    assert_fields!(again, added: false, changed: false);
-    let known_as = pair.fit.json(&[
-        "link",
-        "add",
-        "po",
-        &address(&pair),
-        "--carrier",
-        "ssh",
-        "--known-as",
-        "west",
-    ]);
+    assert_fields!(pair.fit.json(&add), added: false, changed: false);
+    let known_as = pair.fit.json(&format!("{add} --known-as west"));
     assert_eq!(known_as["as"], "west");
     assert_contains!(settings(&pair.fit), "as = \"west\"");
 }
@@ -71,35 +60,24 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
         "po",
         "/srv/po",
     ] {
-        assert_contains!(pair
+        let said = pair
             .fit
-            .fails(2, &["link", "add", "po", "--carrier", "ssh", "--", address]), "address is none of SSH"; "{address}");
+            .fails(2, &format!("link add po --carrier ssh -- {address}"));
+        assert_contains!(said, "address is none of SSH"; "{address}");
     }
     assert_contains!(
         pair.fit.fails(2, "link add po --carrier ssh"),
         "address is none of SSH"
     );
-    assert_contains!(
-        pair.fit.fails(
-            2,
-            &["link", "add", "po", &address(&pair), "--carrier", "none"],
-        ),
-        "has no address here"
-    );
+    let add = format!("link add po {} --carrier", address(&pair));
+    let said = pair.fit.fails(2, &format!("{add} none"));
+    assert_contains!(said, "has no address here");
     assert_contains!(
         pair.fit.fails(2, "link add po x --carrier pigeon"),
         "dir, ssh, nats and none"
     );
     assert_eq!(settings(&pair.fit), before);
-    let shown = pair.fit.ok(&[
-        "link",
-        "add",
-        "po",
-        &address(&pair),
-        "--carrier",
-        "ssh",
-        "--dry-run",
-    ]);
+    let shown = pair.fit.ok(&format!("{add} ssh --dry-run"));
     assert!(
         shown.starts_with("[links.po]\ncarrier = \"ssh\"\n"),
         "{shown}"
@@ -109,26 +87,6 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
         !pair.fit.ok("trust").contains("po by ssh at"),
         "a look is no consent"
     );
-}
-
-#[test]
-fn a_session_that_adds_a_link_does_not_agree_to_it() {
-    // P226
-    let pair = strangers();
-    let address = address(&pair);
-    let added = pair.fit.run_env(
-        &["link", "add", "po", &address, "--carrier", "ssh"],
-        "CLAUDE_CODE_SESSION_ID",
-        "s1",
-    );
-    assert_ne!(added.code, 101, "{added:?}");
-    pair.po
-        .write("settings.toml", "[links.fit]\ncarrier = \"none\"\n");
-    pair.fit.write(
-        "settings.toml",
-        format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
-    );
-    assert_contains!(pair.once().fails(1), "not agreed");
 }
 
 #[test]
@@ -149,19 +107,10 @@ fn a_message_too_large_for_the_other_room_bounces_and_the_connection_continues()
         pair.po.bodies("sintra") == ["small"]
     });
     wait("both bounce", || pair.fit.inbox("alice").len() == 2);
-    assert_eq!(
-        pair.fit
-            .inbox("alice")
-            .iter()
-            .map(|mail| mail["metadata"]["problems"][0]["code"].clone())
-            .collect::<Vec<_>>(),
-        ["too_large", "too_large"]
-    );
-    assert_eq!(
-        carriers.log().matches("connected").count(),
-        1,
-        "{}",
-        carriers.log()
-    );
+    let mut told = bounced(&pair.fit, "alice");
+    told.sort();
+    assert_eq!(told, ["mailbag too_large", "po:mailbag too_large"]);
+    let log = carriers.log();
+    assert_eq!(log.matches("connected").count(), 1, "{log}");
     assert_eq!(carriers.end(), 0);
 }

@@ -46,14 +46,19 @@ fn consent_holds_for_exactly_one_address_and_tag() {
 }
 
 #[test]
-fn an_agent_cannot_agree_to_a_link() {
+fn a_session_agrees_to_no_link_not_even_to_one_that_it_adds() {
     // P226
     let pair = Pair::untrusted();
-    let told = pair
-        .fit
-        .run_env("trust --yes", "CLAUDE_CODE_SESSION_ID", "s1");
-    assert_contains!(told.fails(2), "only a person can change consent");
+    let session = |args: &str| pair.fit.run_env(args, "CLAUDE_CODE_SESSION_ID", "s1");
+    let told = session("trust --yes").fails(2);
+    assert_contains!(told, "only a person can change consent");
     pair.once().fails(1);
+    pair.fit.write("settings.toml", "tag = \"fit\"\n");
+    let address = format!("po.example:{}", pair.po.path().join(".mailbag").display());
+    let added = session(&format!("link add po {address} --carrier ssh"));
+    assert_ne!(added.code, 101, "{added:?}");
+    pair.fit.write("settings.toml", pair.settings("fit", ""));
+    assert_contains!(pair.once().fails(1), "not agreed");
 }
 
 #[test]

@@ -13,11 +13,11 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     pair.once().ok();
     let copy = World::empty();
     copy_all(&pair.fit.room(""), &copy.room(""));
-    copy.ok(&["trust", "--yes"]);
+    copy.ok("trust --yes");
     copy.send("alice", "po:sintra", "from the copy");
     pair.fit.send("alice", "po:sintra", "from the original");
     pair.once().ok();
-    let mut command = copy.bare(&["link", "run"]);
+    let mut command = copy.bare("link run");
     command.env("PATH", pair.path());
     let carriers = Running::start(command, copy.path());
     let status = |world: &World| world.run("link status").out;
@@ -32,7 +32,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     });
     drop(carriers);
     let begun = Instant::now();
-    let once = copy.run_env(&["link", "run", "--once"], "PATH", pair.path());
+    let once = copy.run_env("link run --once", "PATH", pair.path());
     let said = once.fails(75);
     assert_contains!(
         said,

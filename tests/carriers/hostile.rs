@@ -1,11 +1,12 @@
 //! A hostile peer: it has the connection and sends any frames.
 
 use super::Pair;
-use crate::world::{KilledChild, World, lossy};
+use crate::world::{KilledChild, World, lossy, parse_json};
+use mailbag::message::link::seal;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{ChildStdout, Output, Stdio};
+use std::process::{ChildStdout, Command, Output, Stdio};
 
 /// A conversation with `mailbag link serve`.
 pub(super) struct Talk {
@@ -15,12 +16,8 @@ pub(super) struct Talk {
 
 impl Talk {
     pub(super) fn begin(room: &World, tag: &str) -> Talk {
-        let mut command = room.bare(&["link", "serve", tag]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = KilledChild(command.spawn().expect("it starts"));
+        let mut command = serve(room, tag);
+        let mut child = KilledChild(command.stderr(Stdio::null()).spawn().expect("it starts"));
         let heard = BufReader::new(child.stdout.take().expect("a pipe"));
         Talk { child, heard }
     }
@@ -47,14 +44,18 @@ impl Talk {
     }
 }
 
-/// Says this to `mailbag link serve`, then ends the connection.
-fn served(po: &World, tag: &str, said: &[u8]) -> Output {
-    let mut command = po.bare(&["link", "serve", tag]);
+fn serve(room: &World, tag: &str) -> Command {
+    let mut command = room.bare(&["link", "serve", tag]);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
+    command
+}
+
+/// Says this to `mailbag link serve`, then ends the connection.
+fn served(po: &World, tag: &str, said: &[u8]) -> Output {
+    let mut child = serve(po, tag).spawn().expect("it starts");
     let mut to = child.stdin.take().expect("a pipe");
     let said = said.to_vec();
     // It may end before it has read everything.
@@ -77,18 +78,17 @@ fn hello() -> Value {
     json!({"hello": {"version": 1, "room": "another"}})
 }
 
-/// The items of a room with this mail for `po`.
+/// The items of a room with this mail of alice to sintra.
 pub(super) fn items(bodies: &[&str]) -> Vec<Value> {
-    let pair = Pair::new();
-    for body in bodies {
-        Pair::drop_mail(&pair.fit, "alice", "po:sintra", body);
+    let mut items: Vec<Value> = Vec::new();
+    for (n, body) in (1..).zip(bodies) {
+        let first = json!("0".repeat(64));
+        let prev = items.last().map_or(first, |item| item["digest"].clone());
+        let message = json!({"id": format!("m-{n}"), "type": "message", "body": body});
+        let item = json!({"stream": "s", "n": n, "prev": prev, "seq": n + 1, "from": "alice", "to": ["sintra"], "message": message});
+        items.push(parse_json(seal(item.as_object().expect("fields").clone())));
     }
-    pair.fit.pass();
-    let names = pair.fit.names("links/po/out");
-    let items = names.iter().filter(|name| *name != "state.json");
     items
-        .map(|name| pair.fit.read(&format!("links/po/out/{name}")))
-        .collect()
 }
 
 #[test]
@@ -145,12 +145,8 @@ fn garbage_and_what_comes_out_of_turn_ends_the_connection() {
 fn a_silent_peer_is_given_up() {
     // P220
     let pair = Pair::new();
-    let mut command = pair.po.bare("link serve fit");
-    command
-        .env("MAILBAG_TEST_SILENCE_MS", "200")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = serve(&pair.po, "fit");
+    command.env("MAILBAG_TEST_SILENCE_MS", "200");
     let mut child = command.spawn().expect("it starts");
     let mut to = child.stdin.take().expect("a pipe");
     to.write_all(&lines(&[hello()])).expect("it listens");

@@ -8,16 +8,17 @@
 use super::{Pair, Running};
 use crate::files;
 use crate::town::Town as Rooms;
-use crate::world::{World, wait};
+use crate::world::World;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-pub(super) const SENDERS: [(&str, &str); 2] = [("alice", "sintra"), ("anna", "bob")];
+const SENDERS: [(&str, &str); 2] = [("alice", "sintra"), ("anna", "bob")];
 
 /// A repeatable sequence of numbers.
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
     pub(super) fn roll(&mut self, sides: u64) -> u64 {
@@ -36,26 +37,55 @@ enum Carrier {
     Ssh,
 }
 
+/// Two rooms whose processes are killed.
+pub(super) trait Town {
+    /// The rooms `fit` and `po`.
+    fn worlds(&self) -> [&World; 2];
+    /// Starts again what was killed, and after half of the mail cuts the link for a while.
+    fn revive(&mut self, dice: &mut Dice, half_is_sent: bool);
+    fn kill(&mut self, dice: &mut Dice);
+    /// The output of the carriers.
+    fn log(&self) -> String;
+    /// Delivers the mail on its way, without kills.
+    fn settle(&mut self);
+}
+
+/// Restarts routers that ended, but not always: sometimes only the carriers deliver.
+pub(super) fn revive_routers(
+    routers: &mut [Option<Running>; 2],
+    worlds: [&World; 2],
+    dice: &mut Dice,
+) {
+    for (router, world) in routers.iter_mut().zip(worlds) {
+        router.take_if(|router| !matches!(router.child.try_wait(), Ok(None)));
+        if router.is_none() && dice.roll(3) > 0 {
+            *router = Some(Running::start(world.bare("run"), world.path()));
+        }
+    }
+}
+
 /// The processes to kill: the carrier and the routers. The serving end dies with its connection.
 /// The routers run the carrier `dir`: there a single pass or both routers are killed.
-struct Town {
+struct Machines {
     pair: Pair,
     carrier: Carrier,
     carriers: Option<Running>,
     routers: [Option<Running>; 2],
+    down_for: Duration,
+    up_again: Option<Instant>,
     is_down: bool,
-    killed: [u32; 4],
 }
 
-impl Town {
-    fn new(carrier: Carrier) -> Town {
-        let town = Town {
+impl Machines {
+    fn new(carrier: Carrier, down_for: Duration) -> Machines {
+        let town = Machines {
             pair: Pair::new(),
             carrier,
             carriers: None,
             routers: [None, None],
+            down_for,
+            up_again: None,
             is_down: false,
-            killed: [0; 4],
         };
         if carrier == Carrier::Dir {
             for (world, own, other) in [(&town.pair.fit, "fit", "po"), (&town.pair.po, "po", "fit")]
@@ -74,9 +104,10 @@ impl Town {
     /// Makes the paths between rooms of one machine, or takes them away.
     fn lead(&self, there: bool) {
         for (name, world) in [("to-fit", &self.pair.fit), ("to-po", &self.pair.po)] {
-            match there {
-                true => symlink(world.path(), self.pair.bin(name)).expect("a path"),
-                false => files::remove_file(self.pair.bin(name)),
+            if there {
+                symlink(world.path(), self.pair.bin(name)).expect("a path");
+            } else {
+                files::remove_file(self.pair.bin(name));
             }
         }
     }
@@ -94,43 +125,6 @@ impl Town {
         }
     }
 
-    fn revive(&mut self, dice: &mut Dice) {
-        if self.carriers.is_none() {
-            self.carriers = match self.carrier {
-                Carrier::Ssh => Some(self.pair.carriers()),
-                Carrier::Dir if dice.roll(3) == 0 => {
-                    let world = [&self.pair.fit, &self.pair.po][dice.roll(2) as usize];
-                    Some(Running::start(world.bare("run --once"), world.path()))
-                }
-                Carrier::Dir => None,
-            };
-        }
-        for (n, router) in self.routers.iter_mut().enumerate() {
-            let ended = router
-                .as_mut()
-                .is_some_and(|router| matches!(router.child.try_wait(), Ok(Some(_))));
-            if ended {
-                *router = None;
-            }
-            // Sometimes only the carriers deliver.
-            if router.is_none() && dice.roll(3) > 0 {
-                let world = [&self.pair.fit, &self.pair.po][n];
-                *router = Some(Running::start(world.bare("run"), world.path()));
-            }
-        }
-    }
-
-    fn kill(&mut self, dice: &mut Dice) {
-        let what = dice.roll(4) as usize;
-        match what {
-            0 => drop(self.carriers.take()),
-            1 | 2 => drop(self.routers[what - 1].take()),
-            _ if self.carrier == Carrier::Dir => self.routers = [None, None],
-            _ => self.kill_far_end(),
-        }
-        self.killed[what] += 1;
-    }
-
     fn kill_far_end(&self) {
         let pid = fs::read_to_string(self.pair.bin("serving"))
             .ok()
@@ -139,161 +133,173 @@ impl Town {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
 
-    /// Delivers the mail on its way, without kills.
-    fn settle(self) -> Pair {
-        let Town {
-            pair,
-            carrier,
-            carriers,
-            routers,
-            ..
-        } = self;
-        drop((carriers, routers));
-        match carrier {
-            Carrier::Ssh => drop(pair.once().ok()),
-            Carrier::Dir => [&pair.fit, &pair.po]
-                .repeat(3)
-                .into_iter()
-                .for_each(|world| drop(world.pass())),
+impl Town for Machines {
+    fn worlds(&self) -> [&World; 2] {
+        [&self.pair.fit, &self.pair.po]
+    }
+
+    fn revive(&mut self, dice: &mut Dice, half_is_sent: bool) {
+        if self.carriers.is_none() && self.carrier == Carrier::Ssh {
+            self.carriers = Some(self.pair.carriers());
+        } else if self.carriers.is_none() && dice.roll(3) == 0 {
+            let world = self.worlds()[dice.roll(2) as usize];
+            self.carriers = Some(Running::start(world.bare("run --once"), world.path()));
         }
-        pair
+        let worlds = [&self.pair.fit, &self.pair.po];
+        revive_routers(&mut self.routers, worlds, dice);
+        if self.up_again.is_none() && half_is_sent {
+            self.set_down(true);
+            self.up_again = Some(Instant::now() + self.down_for);
+        }
+        if self.is_down && self.up_again.is_some_and(|at| Instant::now() >= at) {
+            self.set_down(false);
+        }
+    }
+
+    fn kill(&mut self, dice: &mut Dice) {
+        match dice.roll(4) as usize {
+            0 => self.carriers = None,
+            what @ (1 | 2) => self.routers[what - 1] = None,
+            _ if self.carrier == Carrier::Dir => self.routers = [None, None],
+            _ => self.kill_far_end(),
+        }
+    }
+
+    fn log(&self) -> String {
+        self.carriers.as_ref().map(Running::log).unwrap_or_default()
+    }
+
+    fn settle(&mut self) {
+        (self.carriers, self.routers) = (None, [None, None]);
+        if self.is_down {
+            self.set_down(false);
+        }
+        if self.carrier == Carrier::Ssh {
+            self.pair.once().ok();
+            return;
+        }
+        for world in self.worlds().repeat(3) {
+            world.pass();
+        }
     }
 }
 
 /// The time of the next kill. On a busy machine, a router can need longer to start than the pause
 /// between two kills: half of the kills wait until a message has arrived since the last kill, so
 /// that the test makes progress.
-pub(super) struct NextKill {
+struct NextKill {
     at: Instant,
     behind: Option<usize>,
-    patience: Instant,
 }
 
 impl NextKill {
-    pub(super) fn within(millis: u64) -> NextKill {
-        let at = Instant::now() + Duration::from_millis(millis);
+    fn after(dice: &mut Dice, came: usize, millis: &Range<u64>) -> NextKill {
+        let pause = millis.start + dice.roll(millis.end - millis.start);
         NextKill {
-            at,
-            behind: None,
-            patience: at + Duration::from_secs(30),
+            at: Instant::now() + Duration::from_millis(pause),
+            behind: (dice.roll(2) == 0).then_some(came),
         }
     }
 
-    pub(super) fn after(dice: &mut Dice, came: usize, millis: std::ops::Range<u64>) -> NextKill {
-        let behind = (dice.roll(2) == 0).then_some(came);
-        NextKill {
-            behind,
-            ..NextKill::within(millis.start + dice.roll(millis.end - millis.start))
-        }
-    }
-
-    pub(super) fn is_due(&self, came: usize) -> bool {
+    fn is_due(&self, came: usize) -> bool {
+        let patience = self.at + Duration::from_secs(30);
+        let has_come = self.behind.is_none_or(|behind| came > behind);
         let now = Instant::now();
-        now >= self.at && (self.behind.is_none_or(|behind| came > behind) || now >= self.patience)
+        now >= self.at && (has_come || now >= patience)
     }
-}
-
-/// The number of messages that have arrived in both rooms.
-pub(super) fn arrived(fit: &World, po: &World) -> usize {
-    SENDERS
-        .iter()
-        .map(|(ours, theirs)| got(fit, ours) + got(po, theirs))
-        .sum()
 }
 
 pub(super) fn got(world: &World, agent: &str) -> usize {
     world.names(&format!("inbox/{agent}")).len()
 }
 
-fn whatever_is_killed(carrier: Carrier) {
-    let is_full = Rooms::full_size();
-    let (each, down) = if is_full {
-        (2500, Duration::from_secs(60))
-    } else {
-        (40, Duration::from_millis(500))
-    };
+/// Writes this many messages of each sender in both rooms while everything may be killed, until all have arrived.
+pub(super) fn survive(
+    town: Option<Box<dyn Town>>,
+    each: usize,
+    patience: Duration,
+    pauses: Range<u64>,
+) {
+    let Some(mut town) = town else { return };
     let seed = std::env::var("MAILBAG_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u128() as u64);
     println!("MAILBAG_SEED={seed}");
-    let (mut dice, mut town) = (Dice(seed), Town::new(carrier));
-    let (mut sent, mut up_again, began) = (0, None, Instant::now());
-    let deadline = Instant::now() + Duration::from_secs(if is_full { 3600 } else { 120 });
-    let mut next_kill = NextKill::within(300);
+    let mut dice = Dice(seed);
+    let (mut sent, mut kills, began) = (0, 0, Instant::now());
+    let mut next_kill = NextKill::after(&mut dice, 0, &(300..301));
     loop {
-        town.revive(&mut dice);
+        town.revive(&mut dice, sent >= each / 2);
+        let [fit, po] = town.worlds();
         for _ in 0..(each / 20).min(each - sent) {
             for (ours, theirs) in SENDERS {
-                Pair::drop_mail(
-                    &town.pair.fit,
-                    ours,
-                    &format!("po:{theirs}"),
-                    &sent.to_string(),
-                );
-                Pair::drop_mail(
-                    &town.pair.po,
-                    theirs,
-                    &format!("fit:{ours}"),
-                    &sent.to_string(),
-                );
+                Pair::drop_mail(fit, ours, &format!("po:{theirs}"), &sent.to_string());
+                Pair::drop_mail(po, theirs, &format!("fit:{ours}"), &sent.to_string());
             }
             sent += 1;
         }
-        if up_again.is_none() && sent >= each / 2 {
-            town.set_down(true);
-            up_again = Some(Instant::now() + down);
-        }
-        if town.is_down && up_again.is_some_and(|at| Instant::now() >= at) {
-            town.set_down(false);
-        }
-        let came = arrived(&town.pair.fit, &town.pair.po);
+        let came = SENDERS
+            .iter()
+            .map(|(ours, theirs)| got(fit, ours) + got(po, theirs))
+            .sum();
         if came >= 4 * each {
             break;
         }
-        assert!(
-            Instant::now() < deadline,
-            "it takes too long: {:?}",
-            town.carriers.as_ref().map(Running::log)
-        );
+        assert!(began.elapsed() < patience, "too long: {}", town.log());
         if next_kill.is_due(came) {
             town.kill(&mut dice);
-            next_kill = NextKill::after(
-                &mut dice,
-                came,
-                if is_full { 1000..6000 } else { 100..1600 },
-            );
+            kills += 1;
+            next_kill = NextKill::after(&mut dice, came, &pauses);
         }
-        let next = Instant::now() + Duration::from_millis(50);
-        wait("the next turn", || Instant::now() >= next);
+        std::thread::sleep(Duration::from_millis(50));
     }
     println!(
-        "{} each way in {:?}, killed carrier or pass, two routers, far end or both: {:?}",
+        "{} each way in {:?}, {kills} kills",
         2 * each,
-        began.elapsed(),
-        town.killed
+        began.elapsed()
     );
-    if town.is_down {
-        town.set_down(false);
-    }
     // Whatever is still on its way would arrive a second time now.
-    let pair = town.settle();
+    town.settle();
+    let [fit, po] = town.worlds();
     let expected: Vec<String> = (0..each).map(|n| n.to_string()).collect();
     for (ours, theirs) in SENDERS {
         each_once_in_order(
-            &pair.po.bodies(theirs),
+            &po.bodies(theirs),
             &expected,
             &format!("{ours} to {theirs}"),
         );
-        each_once_in_order(
-            &pair.fit.bodies(ours),
-            &expected,
-            &format!("{theirs} to {ours}"),
+        each_once_in_order(&fit.bodies(ours), &expected, &format!("{theirs} to {ours}"));
+    }
+    for world in [fit, po] {
+        world.verify();
+        let told = world.inbox("human");
+        assert!(
+            told.is_empty(),
+            "a link stopped, but both rooms are as they were: {told:?}"
         );
     }
-    for world in [&pair.fit, &pair.po] {
-        world.verify();
+}
+
+fn whatever_is_killed(carrier: Carrier) {
+    if Rooms::full_size() {
+        let town = Machines::new(carrier, Duration::from_secs(60));
+        survive(
+            Some(Box::new(town)),
+            2500,
+            Duration::from_secs(3600),
+            1000..6000,
+        );
+    } else {
+        let town = Machines::new(carrier, Duration::from_millis(500));
+        survive(
+            Some(Box::new(town)),
+            40,
+            Duration::from_secs(120),
+            100..1600,
+        );
     }
 }
 

@@ -7,6 +7,16 @@ use crate::links::{copy_all, state};
 use crate::world::{parse_json, wait};
 use serde_json::json;
 
+/// Waits until the stream to `po` has so many messages.
+#[track_caller]
+fn servers_have(cluster: &Cluster, count: usize) {
+    let mut talk = cluster.talk(json!({}));
+    wait(&format!("the servers have {count} messages"), || {
+        let info = talk.ask("$JS.API.STREAM.INFO.mailbag_po", "");
+        info.contains(&format!("\"messages\":{count}"))
+    });
+}
+
 #[test]
 fn mail_and_its_answer_cross_over_a_server() {
     // P211 P212
@@ -15,9 +25,9 @@ fn mail_and_its_answer_cross_over_a_server() {
     };
     let rooms = Rooms::new(&cluster);
     let carriers = rooms.run();
-    carriers
-        .iter()
-        .for_each(|carrier| carrier.says("connected to nats://127.0.0.1:"));
+    for carrier in &carriers {
+        carrier.says("connected to nats://127.0.0.1:");
+    }
     drop_mail(&rooms.fit, "alice", "po:sintra", "which port?");
     wait("it arrives", || {
         rooms.po.bodies("sintra") == ["which port?"]
@@ -56,11 +66,7 @@ fn the_servers_keep_mail_for_a_room_that_is_away_also_from_one_that_has_gone() {
     for n in 0..3 {
         drop_mail(&rooms.fit, "alice", "po:sintra", &n.to_string());
     }
-    let mut talk = cluster.talk(json!({}));
-    wait("the servers have it", || {
-        talk.ask("$JS.API.STREAM.INFO.mailbag_po", "")
-            .contains("\"messages\":4")
-    });
+    servers_have(&cluster, 4);
     fit.end();
     cluster.kill(0);
     let (store, before) = (cluster.store(0), rooms.fit.path().join("before"));
@@ -71,11 +77,7 @@ fn the_servers_keep_mail_for_a_room_that_is_away_also_from_one_that_has_gone() {
         rooms.po.bodies("sintra") == ["0", "1", "2"]
     });
     assert_eq!(state(&rooms.fit, "po")["out"]["acked"], 0);
-    let mut talk = cluster.talk(json!({}));
-    wait("it says so to the servers", || {
-        talk.ask("$JS.API.STREAM.INFO.mailbag_po", "")
-            .contains("\"messages\":0")
-    });
+    servers_have(&cluster, 0);
     po.end();
     // The confirmation has waited for the sender.
     once(&rooms.fit).ok();
@@ -131,11 +133,7 @@ fn a_stream_that_was_deleted_loses_nothing() {
     for n in 0..3 {
         drop_mail(&rooms.fit, "alice", "po:sintra", &n.to_string());
     }
-    let mut talk = cluster.talk(json!({}));
-    wait("the servers have it", || {
-        talk.ask("$JS.API.STREAM.INFO.mailbag_po", "")
-            .contains("\"messages\":4")
-    });
+    servers_have(&cluster, 4);
     delete("mailbag_po");
     // The other room's carrier starts, and this one resends the unconfirmed items.
     let po = run(&rooms.po);
@@ -191,26 +189,7 @@ fn unreachable_servers_are_reported() {
 }
 
 #[test]
-fn more_replicas_than_servers_are_reported() {
-    let Some(cluster) = Cluster::start(1, "") else {
-        return;
-    };
-    let rooms = Rooms::untrusted(&cluster.address(), "");
-    for world in [&rooms.fit, &rooms.po] {
-        let settings = world.text("settings.toml");
-        world.write("settings.toml", settings.replace("replicas = 1\n", ""));
-    }
-    rooms.trust();
-    rooms.fit.send("alice", "po:sintra", "hello");
-    assert_contains!(
-        once(&rooms.fit).fails(75),
-        "cannot create the stream mailbag_fit",
-        "replicas"
-    );
-}
-
-#[test]
-fn a_link_from_a_room_to_itself_is_reported() {
+fn a_link_to_the_room_itself_and_more_replicas_than_servers_are_reported() {
     // P213
     let Some(cluster) = Cluster::start(1, "") else {
         return;
@@ -219,4 +198,17 @@ fn a_link_from_a_room_to_itself_is_reported() {
     rooms.trust();
     rooms.fit.send("alice", "po:sintra", "hello");
     assert_contains!(once(&rooms.fit).fails(75), "leads to this room itself");
+    let rooms = Rooms::untrusted(&cluster.address(), "");
+    let settings = rooms.fit.text("settings.toml");
+    let settings = settings
+        .replace("replicas = 1\n", "")
+        .replace("\"fit\"", "\"gym\"");
+    rooms.fit.write("settings.toml", settings);
+    rooms.trust();
+    rooms.fit.send("alice", "po:sintra", "hello");
+    assert_contains!(
+        once(&rooms.fit).fails(75),
+        "cannot create the stream mailbag_gym",
+        "replicas"
+    );
 }
