@@ -106,7 +106,7 @@ fn an_alias_of_a_removed_agent_is_removed_with_it_and_its_name_is_free() {
     world.write("registry.json", registry.to_string());
     for name in ["old", "OLD"] {
         assert_contains!(
-            world.fails(65, &["agent", "add", name]),
+            world.fails(65, &format!("agent add {name}")),
             "is an alias of @new",
             "remove \"old\" from \"aliases\" in registry.json first"
         );
@@ -208,15 +208,7 @@ fn an_agent_is_named_in_any_letter_case() {
 #[test]
 fn an_empty_value_removes_every_field() {
     let world = World::with("alice");
-    world.ok(&[
-        "agent",
-        "set",
-        "alice",
-        "--status",
-        "busy",
-        "--description",
-        "x",
-    ]);
+    world.ok("agent set alice --status busy --description x");
     let set = world.json("agent show alice");
     assert_eq!(
         (&set["status"], &set["description"]),

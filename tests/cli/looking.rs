@@ -1,7 +1,8 @@
 //! `mailbag status`, `mailbag log` and `mailbag run`
 
+use crate::beside::Beside;
 use crate::files;
-use crate::world::{World, lossy, parse_json};
+use crate::world::{World, lossy, parse_json, sha256};
 use serde_json::{Value, json};
 
 #[test]
@@ -20,14 +21,8 @@ fn status_names_what_is_unread_refused_and_unregistered() {
         status["waiting"],
         json!([{"agent": "bob", "files": 1, "first": "waits.json"}])
     );
-    assert_eq!(
-        status["rejected"][0]["newest"][0]["code"],
-        "unknown_recipient"
-    );
-    assert_eq!(
-        status["unregistered"][0]["fix"],
-        "mailbag agent add stranger"
-    );
+    assert_fields!(status, rejected.0.newest.0.code: "unknown_recipient");
+    assert_fields!(status, unregistered.0.fix: "mailbag agent add stranger");
     assert_fields!(status, counts.rejected: 1, undelivered: json!([]));
     assert_contains!(
         world.ok("status"),
@@ -46,11 +41,7 @@ fn status_and_who_count_the_same_unread_messages() {
     world.take("bob");
     let last = world.names("inbox/bob").pop().expect("a message");
     // As a reader without mailbag does.
-    files::make_dir(world.room("inbox/bob/seen"));
-    files::rename(
-        world.room(&format!("inbox/bob/{last}")),
-        world.room(&format!("inbox/bob/seen/{last}")),
-    );
+    world.move_mail("bob", &last, "", "seen");
     for name in ["inbox/bob/1.json", "inbox/bob/2.json"] {
         world.write(name, r#"{"from": "alice", "body": "placed by hand"}"#);
     }
@@ -58,10 +49,8 @@ fn status_and_who_count_the_same_unread_messages() {
     let who = world.json("who");
     let mut agents = who["agents"].as_array().expect("agents").iter();
     let bob = agents.find(|agent| agent["id"] == "bob").expect("bob");
-    assert_eq!(
-        (&status["unread"]["bob"], &bob["unread"]),
-        (&json!(2), &json!(2))
-    );
+    assert_fields!(bob, unread: 2);
+    assert_fields!(status, unread.bob: 2);
 }
 
 #[test]
@@ -90,23 +79,13 @@ fn the_log_is_verified_and_a_changed_byte_is_found() {
     // The check of the protocol: `sed -n 1p | sha256sum` is the second line's prev.
     let text = world.text("log/00000001.ndjson");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let second = parse_json(lines[1]);
-    assert_eq!(
-        second["prev"],
-        mailbag::base::hash::hex(&mailbag::base::hash::hash(lines[0].as_bytes()))
-    );
-    let number = lines
-        .iter()
-        .position(|line| line.contains("\"one\""))
-        .expect("the message")
-        + 1;
-    files::write(
-        world.room("log/00000001.ndjson"),
-        text.replace("\"one\"", "\"eno\""),
-    );
+    assert_eq!(parse_json(lines[1])["prev"], sha256(lines[0]));
+    let before = text.split("\"one\"").next().expect("the message");
+    let place = format!("log/00000001.ndjson line {}", before.lines().count());
+    world.write("log/00000001.ndjson", text.replace("\"one\"", "\"eno\""));
     assert_contains!(
         world.fails(65, "log verify"),
-        &format!("log/00000001.ndjson line {number}: wrong digest")
+        &format!("{place}: wrong digest")
     );
 }
 
@@ -122,7 +101,10 @@ fn a_cut_or_reordered_log_does_not_verify() {
         (text[..text.len() - 5].to_owned(), "incomplete"),
         (lines[1..].concat(), "chain is broken"),
         ([lines[0], lines[2]].concat(), "chain is broken"),
-        (text.replacen("\"count\":", "\"county\":", 1), "count"),
+        (
+            text.replacen("\"count\":", "\"county\":", 1),
+            "without a record count",
+        ),
     ];
     for (text, why) in damaged {
         files::write(&path, text);
@@ -130,13 +112,8 @@ fn a_cut_or_reordered_log_does_not_verify() {
         if why == "chain is broken" {
             let status = world.run("status");
             assert_eq!(status.code, 1, "{status:?}");
-            assert_contains!(status.out, "mailbag log verify"; "{status:?}");
+            assert_contains!(status.out, "mailbag log verify");
         }
-        let why = if why == "count" {
-            "without a record count"
-        } else {
-            why
-        };
         assert!(said.contains(why), "{why}: {said}");
     }
 }
@@ -149,16 +126,13 @@ fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
     let text = files::read_text(&path);
     files::write(&path, &text[..text.len() - 5]);
     let said = world.fails(65, "log verify");
-    let shown = world.run("status");
-    assert_eq!(shown.code, 1, "{shown:?}");
-    let status = shown.out;
     assert_contains!(said, "mailbag log accept-gap");
-    assert_contains!(status, "mailbag log verify");
-    for said in [said, status] {
-        assert!(
-            said.contains("shows record") && !said.contains("quarantine"),
-            "{said}"
-        );
+    let status = world.run("status");
+    assert_eq!(status.code, 1, "{status:?}");
+    assert_contains!(status.out, "mailbag log verify");
+    for said in [said, status.out] {
+        assert_contains!(said, "shows record");
+        assert!(!said.contains("quarantine"), "{said}");
     }
 }
 
@@ -203,18 +177,14 @@ fn the_router_notifies_the_service_manager_when_it_watches() {
     listener
         .set_read_timeout(Some(std::time::Duration::from_secs(20)))
         .expect("a timeout");
-    let mut child = world
-        .bare("run -q")
-        .env("NOTIFY_SOCKET", &socket)
-        .spawn()
-        .expect("the program starts");
+    let mut router = world.bare("run -q");
+    router.env("NOTIFY_SOCKET", &socket);
+    let _router = Beside::by(&world, router);
     let mut buffer = [0; 256];
-    let said = listener
+    listener
         .recv(&mut buffer)
-        .map(|length| lossy(&buffer[..length]));
-    let _ = child.kill();
-    let _ = child.wait();
-    assert_contains!(said.expect("a word to the service manager"), "READY=1");
+        .expect("a word to the service manager");
+    assert_contains!(lossy(buffer), "READY=1");
 }
 
 #[test]

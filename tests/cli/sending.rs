@@ -146,7 +146,7 @@ fn send_attaches_context_files_by_name_and_other_files_as_copies() {
     world.write("context/decisions/ports.md", "8080\n");
     let notes = world.path().join("notes.txt");
     files::write(&notes, "a note");
-    let send = |file: &str| world.run(&["send", "bob", "--attach", file, "--as", "alice"]);
+    let send = |file: &str| world.run(&format!("send bob --attach {file} --as alice"));
     send(".mailbag/context/decisions/ports.md").ok();
     send("notes.txt").ok();
     let mail = world.inbox("bob");

@@ -58,17 +58,9 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
     let world = World::alice_and_bob();
     let share = |content: &str| {
         let name = file(&world, "plan.md", content);
-        let ran = world.run(&[
-            "share",
-            &name,
-            "--category",
-            "plans",
-            "--to",
-            "bob",
-            "--as",
-            "alice",
-            "--json",
-        ]);
+        let ran = world.run(&format!(
+            "share {name} --category plans --to bob --as alice --json"
+        ));
         assert_eq!(ran.code, 0, "{ran:?}");
         (parse_json(&ran.out), ran.err)
     };

@@ -8,7 +8,7 @@ const LONG: &str = "a-very-long-name-of-an-agent-that-was-chosen-with-little-car
 
 /// The output of a successful command at a terminal.
 #[track_caller]
-fn shown(world: &World, words: &[&str], with: impl FnOnce(&mut Command)) -> String {
+fn shown(world: &World, words: &str, with: impl FnOnce(&mut Command)) -> String {
     let output = world.at_terminal_with(words, "", |command| {
         command.env("TERM", "xterm");
         with(command);
@@ -21,18 +21,8 @@ fn shown(world: &World, words: &[&str], with: impl FnOnce(&mut Command)) -> Stri
 /// A room with two screens of mail, an approval, claims and a rejected file, all with long names and texts.
 fn full() -> World {
     let world = World::new();
-    world.ok(&[
-        "agent",
-        "add",
-        "alice",
-        LONG,
-        "--role",
-        "engineer",
-        "--topic",
-        "a-topic",
-        "--topic",
-        "another-topic-of-some-length",
-    ]);
+    let topics = "--topic a-topic --topic another-topic-of-some-length";
+    world.ok(&format!("agent add alice {LONG} --role engineer {topics}"));
     let text = "*Which* `port` does the test server use? ".repeat(5);
     for n in 0..30 {
         let message =
@@ -45,57 +35,44 @@ fn full() -> World {
         r#"{"to": "nobody-with-this-name", "body": "x"}"#,
     );
     let subject = format!("src/{LONG}/**");
-    world.ok(&["claim", &subject, "--note", &text, "--as", LONG]);
-    world.run(&[
-        "claim",
-        &subject,
-        "--wait",
-        "--timeout",
-        "10ms",
-        "--as",
-        "alice",
-    ]);
-    world.run(&[
-        "ask",
-        "alice",
-        &text,
-        "--options",
-        "yes,no",
-        "--timeout",
-        "10ms",
-        "--as",
-        LONG,
-    ]);
-    world.ok(&["handoff", "alice", "--as", LONG]);
+    world.ok(&format!("claim {subject} --note '{text}' --as {LONG}"));
+    world.run(&format!("claim {subject} --wait --timeout 10ms --as alice"));
+    world.run(&format!(
+        "ask alice '{text}' --options yes,no --timeout 10ms --as {LONG}"
+    ));
+    world.ok(&format!("handoff alice --as {LONG}"));
     world
 }
 
 /// Commands with more than a screen of output.
-const LISTS: &[&[&str]] = &[
-    &["list"],
-    &["inbox", "alice"],
-    &["search", "port"],
-    &["list", "--events"],
-    &["pending", "--as", "alice"],
-    &["thread", "2"],
-    &["read", "--all", "--as", "alice"],
+const LISTS: &[&str] = &[
+    "list",
+    "inbox alice",
+    "search port",
+    "list --events",
+    "pending --as alice",
+    "thread 2",
+    "read --all --as alice",
 ];
 
 #[test]
 fn every_table_fits_eighty_columns() {
     let world = full();
-    let rejected = format!("{LONG}.json");
-    let tables: &[&[&str]] = &[
-        &["status"],
-        &["who"],
-        &["claims"],
-        &["rejected"],
-        &["rejected", "show", &rejected],
-        &["agent", "list"],
-        &["agent", "show", LONG],
-        &["who", "--topic"],
-        &["who", "--channel"],
-        &["link", "list"],
+    let (rejected, agent) = (
+        format!("rejected show {LONG}.json"),
+        format!("agent show {LONG}"),
+    );
+    let tables: &[&str] = &[
+        "status",
+        "who",
+        "claims",
+        "rejected",
+        &rejected,
+        "agent list",
+        &agent,
+        "who --topic",
+        "who --channel",
+        "link list",
     ];
     for words in tables.iter().chain(LISTS) {
         let text = shown(&world, words, |_| {});
@@ -113,17 +90,17 @@ fn every_table_fits_eighty_columns() {
 #[test]
 fn times_are_local_with_a_zone_at_a_terminal_and_otherwise_utc() {
     let world = full();
-    let lists: &[&[&str]] = &[
-        &["list"],
-        &["inbox", "alice"],
-        &["search", "port"],
-        &["list", "--events"],
-        &["claims"],
-        &["rejected"],
-        &["who", "--channel"],
-        &["thread", "2"],
-        &["trace", "2"],
-        &["read", "2", "--as", "alice"],
+    let lists: &[&str] = &[
+        "list",
+        "inbox alice",
+        "search port",
+        "list --events",
+        "claims",
+        "rejected",
+        "who --channel",
+        "thread 2",
+        "trace 2",
+        "read 2 --as alice",
     ];
     let is_time =
         |word: &str| word.len() > 7 && word.as_bytes()[2] == b':' && word.as_bytes()[5] == b':';
@@ -141,7 +118,7 @@ fn times_are_local_with_a_zone_at_a_terminal_and_otherwise_utc() {
                 .any(|word| word.ends_with('Z') && word.contains(':')),
             "{words:?}: {local}"
         );
-        let utc = world.ok(words);
+        let utc = world.ok(*words);
         let mut times = utc
             .split(['T', ' ', '\n', '(', ')', ','])
             .filter(|word| is_time(word));
@@ -156,33 +133,26 @@ fn times_are_local_with_a_zone_at_a_terminal_and_otherwise_utc() {
 fn long_commands_show_their_progress_at_a_terminal_only() {
     let world = full();
     world.ok("read --all --as alice");
-    let copy = world.path().join("copy").display().to_string();
-    let commands: &[(&[&str], &str)] = &[
-        (&["log", "verify"], "MiB so far"),
-        (&["search", "no-such-word"], "searched 0 MiB"),
-        (&["archive", "--older-than", "1d"], "read so far"),
-        (&["backup", &copy], "copied"),
-    ];
-    for (words, part) in commands {
-        let later = |command: &mut Command| {
+    for (words, part) in [
+        ("log verify", "MiB so far"),
+        ("search no-such-word", "searched 0 MiB"),
+        ("archive --older-than 1d", "read so far"),
+        ("backup copy", "copied"),
+    ] {
+        let text = shown(&world, words, |command| {
             command.env("MAILBAG_TEST_PROGRESS_MS", "0");
-            if words[0] == "archive" {
+            if words.starts_with("archive") {
                 command.env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z");
             }
-        };
-        let text = shown(&world, words, later);
+        });
         assert!(
             text.contains(part) && text.contains("\u{1b}[K"),
             "{words:?}: {text:?}"
         );
         assert!(!text.contains("MiBno matching"), "{text:?}");
-        std::fs::remove_dir_all(&copy).ok();
-        let mut piped = world.program(words);
-        let output = piped
-            .env("MAILBAG_TEST_PROGRESS_MS", "0")
-            .output()
-            .expect("it runs");
-        assert!(!lossy(&output.stderr).contains(part), "{words:?}");
-        std::fs::remove_dir_all(&copy).ok();
+        std::fs::remove_dir_all(world.path().join("copy")).ok();
+        let piped = world.run_env(words, "MAILBAG_TEST_PROGRESS_MS", "0");
+        assert!(!piped.err.contains(part), "{words}");
+        std::fs::remove_dir_all(world.path().join("copy")).ok();
     }
 }
