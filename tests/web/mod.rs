@@ -8,6 +8,7 @@ mod gate;
 mod pages;
 mod stream;
 
+use crate::files;
 use crate::world::{KilledChild, World, lossy, parse_json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -57,13 +58,13 @@ impl Page {
 
     /// Enters with this token, as the script of the page does.
     pub(super) fn enter(&self, token: &str) -> Answer {
-        let body = format!("token={}", encoded(token));
-        let head = format!(
-            "POST /enter HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: close\r\n{FORM}Content-Length: {1}\r\n\r\n",
-            self.at,
-            body.len()
-        );
-        Answer::read(&self.raw(&[head.as_bytes(), body.as_bytes()].concat()))
+        let headers = format!("Origin: http://{}\r\n{FORM}", self.at);
+        self.plain(
+            "POST",
+            "/enter",
+            &headers,
+            &format!("token={}", encoded(token)),
+        )
     }
 
     /// The token in the printed URL.
@@ -88,12 +89,20 @@ impl Page {
 
     /// A request with exactly these further header lines, and no secret.
     pub(super) fn plain(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
-            self.at,
-            body.len()
-        );
-        Answer::read(&self.raw(&[head.as_bytes(), body.as_bytes()].concat()))
+        let request = self.request(&format!("{method} {path}"), headers, body);
+        Answer::read(&self.raw(request.as_bytes()))
+    }
+
+    fn request(&self, line: &str, headers: &str, body: &str) -> String {
+        let (at, length) = (self.at, body.len());
+        format!(
+            "{line} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        )
+    }
+
+    /// The header line of a browser that has entered.
+    pub(super) fn known(&self) -> String {
+        format!("X-Mailbag-Secret: {}\r\n", self.secret())
     }
 
     /// Sends these bytes, and returns the complete response.
@@ -114,12 +123,7 @@ impl Page {
 
     /// A request of a browser that has entered, with these further header lines.
     pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        self.plain(
-            method,
-            path,
-            &format!("X-Mailbag-Secret: {}\r\n{headers}", self.secret()),
-            body,
-        )
+        self.plain(method, path, &(self.known() + headers), body)
     }
 
     pub(super) fn get(&self, path: &str) -> Answer {
@@ -128,31 +132,23 @@ impl Page {
 
     /// Posts a form as the page itself does.
     pub(super) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        Answer::read(&self.raw(&self.form(path, fields)))
+        Answer::read(&self.raw(self.form(path, fields).as_bytes()))
     }
 
     /// Posts a form, and waits for no answer.
     pub(super) fn begin(&self, path: &str, fields: &[(&str, &str)]) -> TcpStream {
         let mut stream = self.connect();
         stream
-            .write_all(&self.form(path, fields))
+            .write_all(self.form(path, fields).as_bytes())
             .expect("it is sent");
         stream
     }
 
-    fn form(&self, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
-        let body: Vec<String> = fields
-            .iter()
-            .map(|(name, value)| format!("{name}={}", encoded(value)))
-            .collect();
-        let body = body.join("&");
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: close\r\n{FORM}X-Mailbag-Secret: {1}\r\nContent-Length: {2}\r\n\r\n",
-            self.at,
-            self.secret(),
-            body.len()
-        );
-        [head.as_bytes(), body.as_bytes()].concat()
+    fn form(&self, path: &str, fields: &[(&str, &str)]) -> String {
+        let field = |(name, value): &(&str, &str)| format!("{name}={}", encoded(value));
+        let body: Vec<String> = fields.iter().map(field).collect();
+        let headers = format!("Origin: http://{}\r\n{FORM}{}", self.at, self.known());
+        self.request(&format!("POST {path}"), &headers, &body.join("&"))
     }
 
     /// Posts a form that must succeed, and returns the result.
@@ -166,11 +162,7 @@ impl Page {
     /// The first line of an answer that may have no end.
     pub(super) fn get_head(&self, path: &str) -> String {
         let mut stream = self.connect();
-        let head = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nX-Mailbag-Secret: {}\r\n\r\n",
-            self.at,
-            self.secret()
-        );
+        let head = self.request(&format!("GET {path}"), &self.known(), "");
         let _ = stream.write_all(head.as_bytes());
         let mut line = String::new();
         let _ = BufReader::new(stream).read_line(&mut line);
@@ -179,6 +171,15 @@ impl Page {
 
     pub(super) fn process(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The memory of its process, in kB.
+    fn memory(&self) -> u64 {
+        let status = files::read_text(format!("/proc/{}/status", self.process()));
+        let mut lines = status.lines();
+        let line = lines.find_map(|line| line.strip_prefix("VmRSS:"));
+        let words = line.expect("its memory").split_whitespace().next();
+        words.and_then(|word| word.parse().ok()).expect("a number")
     }
 
     /// Kills it, as `kill -9` does.
@@ -202,8 +203,8 @@ impl Answer {
         let status = head
             .split(' ')
             .nth(1)
-            .and_then(|status| status.parse().ok())
-            .unwrap_or_default();
+            .and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_default();
         let head = head.to_owned();
         let body = if head.to_lowercase().contains("transfer-encoding: chunked") {
             unchunked(body)
@@ -215,18 +216,16 @@ impl Answer {
 
     #[track_caller]
     pub(super) fn header(&self, name: &str) -> &str {
-        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        let mut values = lines
-            .filter(|(one, _)| one.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value);
-        values
-            .next()
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let found = lines.find(|(one, _)| one.eq_ignore_ascii_case(name));
+        found
             .unwrap_or_else(|| panic!("no {name} in {}", self.head))
+            .1
     }
 
     #[track_caller]
     pub(super) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
+        parse_json(&self.body)
     }
 }
 

@@ -104,9 +104,8 @@ fn each_page_shows_its_part_of_the_room() {
 
 #[test]
 fn an_empty_room_says_what_to_do_next() {
-    let page_of = |world: &World| Page::of(world);
     let world = World::new();
-    let page = page_of(&world);
+    let page = Page::of(&world);
     for (path, next) in [
         ("/", "mailbag up"),
         ("/", "mailbag ask human"),
@@ -149,37 +148,27 @@ fn text_of_agents_is_only_ever_text() {
     );
     let page = Page::of(&world);
     let rejected = world.json("rejected list")["rejected"][0]["seq"].to_string();
-    let mut paths = vec![
-        "/".to_owned(),
-        "/inbox".into(),
-        "/all".into(),
-        "/rejected".into(),
-        "/room".into(),
-    ];
-    paths.extend(
-        (1..=8).flat_map(|n| {
-            ["message", "thread", "part/thread"].map(|place| format!("/{place}/{n}"))
-        }),
-    );
+    let mut paths = [
+        "/",
+        "/inbox",
+        "/all",
+        "/rejected",
+        "/room",
+        "/search?q=alert",
+        "/part/needs",
+        "/part/side?place=%22%3E%3Cb%3E",
+        "/part/reaches?to=%3Cb%3E",
+        "/part/timeline?after=0",
+        "/search?q=%3Cscript%3E",
+        "/all?agent=%22%3E%3Cscript%3E",
+        "/write?to=%22%3E%3Cb%3E&body=%3C/textarea%3E%3Cb%3E",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     paths.push(format!("/rejected/{rejected}"));
-    paths.extend(
-        [
-            "/search?q=alert",
-            "/part/needs",
-            "/part/side?place=%22%3E%3Cb%3E",
-            "/part/reaches?to=%3Cb%3E",
-            "/part/timeline?after=0",
-        ]
-        .map(str::to_owned),
-    );
-    paths.extend(
-        [
-            "/search?q=%3Cscript%3E",
-            "/all?agent=%22%3E%3Cscript%3E",
-            "/write?to=%22%3E%3Cb%3E&body=%3C/textarea%3E%3Cb%3E",
-        ]
-        .map(str::to_owned),
-    );
+    for place in ["message", "thread", "part/thread"] {
+        paths.extend((1..=8).map(|n| format!("/{place}/{n}")));
+    }
     for path in paths {
         let body = page.get(&path).body;
         for markup in [
@@ -284,9 +273,8 @@ fn the_page_is_small() {
 #[test]
 fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form() {
     let world = World::alice_and_bob();
-    for body in ["first", "second"] {
-        world.ok(&["send", "human", body, "--as", "alice"]);
-    }
+    world.send("alice", "human", "first");
+    world.send("alice", "human", "second");
     world.send("alice", "bob", "not for the person");
     let page = Page::of(&world);
     let inbox = || page.get("/inbox").body;

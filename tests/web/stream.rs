@@ -5,6 +5,7 @@ use super::Page;
 use crate::files;
 use crate::town::so_within;
 use crate::world::World;
+use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -15,11 +16,8 @@ pub(super) struct Stream(BufReader<TcpStream>);
 impl Stream {
     pub(super) fn open(page: &Page, query: &str, headers: &str) -> Stream {
         let mut stream = page.connect();
-        let head = format!(
-            "GET /events{query} HTTP/1.1\r\nHost: {}\r\nX-Mailbag-Secret: {}\r\n{headers}\r\n",
-            page.at,
-            page.secret()
-        );
+        let line = format!("GET /events{query}");
+        let head = page.request(&line, &(page.known() + headers), "");
         stream.write_all(head.as_bytes()).expect("it is sent");
         Stream(BufReader::new(stream))
     }
@@ -74,12 +72,8 @@ fn a_reader_continues_behind_what_it_has() {
     let rest = Stream::open(&page, &format!("?since={}", first[1]), "").entries(3);
     assert_eq!(rest, first[2..]);
     // A browser that reconnects sends this header, which takes precedence over the address.
-    let again = Stream::open(
-        &page,
-        "?since=0",
-        &format!("Last-Event-ID: {}\r\n", first[3]),
-    )
-    .entries(1);
+    let last = format!("Last-Event-ID: {}\r\n", first[3]);
+    let again = Stream::open(&page, "?since=0", &last).entries(1);
     assert_eq!(again, first[4..]);
 }
 
@@ -90,7 +84,7 @@ fn the_stream_shows_each_message_once_across_restarts_of_router_and_page() {
     let mut stream = Stream::open(&page, "?since=0", "");
     let mut seen = Vec::new();
     for round in 0..3 {
-        world.ok(&["send", "bob", &format!("message {round}"), "--as", "alice"]);
+        world.send("alice", "bob", &format!("message {round}"));
         let (id, entry) = stream.next("entry");
         assert_eq!(entry["body"], format!("message {round}"));
         seen.extend(id);
@@ -98,11 +92,8 @@ fn the_stream_shows_each_message_once_across_restarts_of_router_and_page() {
             page.kill();
             world.send("alice", "bob", "meanwhile");
             page = Page::of(&world);
-            stream = Stream::open(
-                &page,
-                "?since=0",
-                &format!("Last-Event-ID: {}\r\n", seen[1]),
-            );
+            let last = format!("Last-Event-ID: {}\r\n", seen[1]);
+            stream = Stream::open(&page, "?since=0", &last);
             assert_eq!(stream.next("entry").1["body"], "meanwhile");
         }
     }
@@ -114,11 +105,8 @@ fn a_number_that_is_not_in_the_log_resets_the_reader() {
     send(&world, 1);
     let page = Page::of(&world);
     Stream::open(&page, "?since=4000", "").next("reset");
-    assert_eq!(
-        page.ask("GET", "/events", "Last-Event-ID: x\r\n", "")
-            .status,
-        400
-    );
+    let wrong = page.ask("GET", "/events", "Last-Event-ID: x\r\n", "");
+    assert_eq!(wrong.status, 400);
     assert_eq!(page.get("/events?since=-1").status, 400);
 }
 
@@ -127,29 +115,13 @@ fn a_reader_that_does_not_read_costs_the_page_nothing() {
     let world = World::alice_and_bob();
     let page = Page::of(&world);
     let stalled = Stream::open(&page, "?since=0", "");
-    let body = "word ".repeat(4000);
-    for round in 0..20 {
-        for n in 0..20 {
-            let text = serde_json::json!({"to": "bob", "body": body}).to_string();
-            world.drop_file("alice", &format!("{round}-{n}.json"), &text);
-        }
+    let message = json!({"to": "bob", "body": "word ".repeat(4000)});
+    for n in 0..400 {
+        world.mail("alice", &format!("{n}.json"), &message);
     }
-    let memory = || {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", page.process())).unwrap_or_default();
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .unwrap_or_default()
-            .to_owned();
-        line.split_whitespace()
-            .next()
-            .and_then(|word| word.parse::<u64>().ok())
-            .unwrap_or_default()
-    };
     // 8 MB of bodies wait for it.
     assert_eq!(Stream::open(&page, "?since=0", "").entries(400).len(), 400);
-    assert!(memory() < 80_000, "{} kB", memory());
+    assert!(page.memory() < 80_000, "{} kB", page.memory());
     drop(stalled);
 }
 
