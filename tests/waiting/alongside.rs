@@ -13,26 +13,16 @@ fn without_a_router_a_waiting_command_routes_for_all_agents() {
     let town = Town::of("alice bob carol");
     let mut waiting = Beside::start(&town, "wait --as bob --timeout 1m");
     routes(&mut waiting, &town);
-    town.mail(
-        "alice",
-        "1.json",
-        json!({"to": "carol", "body": "not for who waits"}),
-    );
+    let message = json!({"to": "carol", "body": "not for who waits"});
+    town.mail("alice", "1.json", message);
     town.wait_for_bodies("carol", &["not for who waits"]);
-    town.mail(
-        "carol",
-        "1.json",
-        json!({"to": "bob", "body": "for who waits"}),
-    );
+    let message = json!({"to": "bob", "body": "for who waits"});
+    town.mail("carol", "1.json", message);
     assert!(waiting.ends(&town, 0).ends_with("for who waits\n"));
     assert!(is_free(&town));
-    assert_eq!(
-        (
-            town.names("sent/alice").len(),
-            town.names("sent/carol").len()
-        ),
-        (1, 1)
-    );
+    for sender in ["sent/alice", "sent/carol"] {
+        assert_eq!(town.names(sender).len(), 1, "{sender}");
+    }
     assert!(town.names("spool/stage").is_empty());
     town.verify();
 }
@@ -46,11 +36,8 @@ fn who_waits_takes_over_when_the_router_ends() {
         town.router().signal(signal);
         town.ended();
         routes(&mut waiting, &town);
-        town.mail(
-            "alice",
-            "x.json",
-            json!({"to": "bob", "body": "after the router"}),
-        );
+        let message = json!({"to": "bob", "body": "after the router"});
+        town.mail("alice", "x.json", message);
         assert!(waiting.ends(&town, 0).ends_with("after the router\n"));
     }
 }
@@ -67,11 +54,8 @@ fn one_of_several_waiting_commands_routes_and_another_takes_over() {
     first.signal(Signal::KILL);
     first.ended(&town);
     routes(&mut second, &town);
-    town.mail(
-        "alice",
-        "2.json",
-        json!({"to": ["bob", "carol"], "body": "two"}),
-    );
+    let message = json!({"to": ["bob", "carol"], "body": "two"});
+    town.mail("alice", "2.json", message);
     assert!(second.ends(&town, 0).ends_with("two\n"));
     town.wait_for_bodies("bob", &["one", "two"]);
     town.verify();
@@ -86,17 +70,11 @@ fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
     town.start(&[]);
     let router = town.json("status")["router"].clone();
     assert_fields!(router, pid: town.router().pid(), mode: "run");
-    assert!(
-        waiting
-            .iter_mut()
-            .all(|one| one.child.try_wait().expect("a child").is_none()),
-        "they wait on"
-    );
-    town.mail(
-        "alice",
-        "x.json",
-        json!({"to": "bob", "body": "by the router"}),
-    );
+    for one in &mut waiting {
+        one.runs();
+    }
+    let message = json!({"to": "bob", "body": "by the router"});
+    town.mail("alice", "x.json", message);
     for one in waiting {
         assert_contains!(one.ends(&town, 0), "by the router");
     }

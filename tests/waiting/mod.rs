@@ -21,6 +21,15 @@ fn routes(beside: &mut Beside, world: &World) {
     });
 }
 
+/// Replaces an agent by an alias of another one.
+fn rename(world: &World, from: &str, to: &str) {
+    let mut registry = world.read("registry.json");
+    let agents = registry["agents"].as_array_mut().expect("a list");
+    agents.retain(|agent| agent["id"] != from);
+    registry["aliases"][from] = to.into();
+    world.write("registry.json", registry.to_string());
+}
+
 /// Returns true if no process routes.
 fn is_free(world: &World) -> bool {
     world.json("status")["router"].is_null()

@@ -5,7 +5,7 @@ use crate::files;
 use crate::town::Town;
 use crate::world::{World, parse_json, skip};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
@@ -21,34 +21,20 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
         "{shown}"
     );
     let names = world.names("inbox/bob");
-    assert_eq!(
-        (names.len(), world.names("inbox/bob/.announced")),
-        (2, names[..1].to_vec())
-    );
+    assert_eq!(names.len(), 2);
+    assert_eq!(world.names("inbox/bob/.announced"), names[..1]);
     // A new request shows it again, with or without a marker.
     let all = world.items("wait --as bob --timeout 0 --all --read");
-    assert_eq!(
-        (all[0]["body"].as_str(), all[1]["body"].as_str()),
-        (Some("the first"), Some("the second"))
-    );
-    assert_eq!(
-        (
-            world.names("inbox/bob").len(),
-            world.names("inbox/bob/seen").len()
-        ),
-        (0, 2)
-    );
+    assert_fields!(all, 0.body: "the first", 1.body: "the second");
+    assert!(world.names("inbox/bob").is_empty());
+    assert_eq!(world.names("inbox/bob/seen"), names);
 }
 
 #[test]
 fn a_filter_takes_the_former_name_of_an_agent() {
     let world = World::with("alice kiwi bob");
     world.send("kiwi", "bob", "before");
-    let mut registry = world.read("registry.json");
-    let agents = registry["agents"].as_array_mut().expect("a list");
-    agents.retain(|agent| agent["id"] != "kiwi");
-    registry["aliases"]["kiwi"] = json!("alice");
-    world.write("registry.json", registry.to_string());
+    super::rename(&world, "kiwi", "alice");
     world.send("alice", "bob", "after");
     world.send("bob", "alice", "answer");
     for (args, bodies) in [
@@ -79,7 +65,7 @@ fn a_filter_takes_the_former_name_of_an_agent() {
 fn wait_ends_with_its_own_status_at_the_timeout() {
     let world = World::with("bob");
     for timeout in ["0", "50ms"] {
-        let said = world.fails(4, &["wait", "--as", "bob", "--timeout", timeout]);
+        let said = world.fails(4, &format!("wait --as bob --timeout {timeout}"));
         assert!(said.contains("bob") && said.lines().count() == 1, "{said}");
     }
     let error = world.fails(4, "wait --as bob --timeout 50ms --json");
@@ -94,28 +80,13 @@ fn only_mail_that_fits_ends_the_wait() {
     world.send("carol", "bob", "from somebody else");
     world.ok("send bob 'of another type' --as alice --thread t-1");
     world.write("inbox/bob/0.json", "garbage");
-    let wanted = [
-        "wait",
-        "--as",
-        "bob",
-        "--from",
-        "@alice",
-        "--thread",
-        "t-1",
-        "--type",
-        "answer",
-        "--timeout",
-    ];
-    world.fails(4, &[&wanted[..], &["0"]].concat());
-    let waiting = Beside::start(&world, &[&wanted[..], &["1m", "--json"]].concat());
+    let wanted = "wait --as bob --from @alice --thread t-1 --type answer --timeout";
+    world.fails(4, &format!("{wanted} 0"));
+    let waiting = Beside::start(&world, &format!("{wanted} 1m --json"));
     world.ok("send bob 'of another thread' --as alice --type answer");
     world.ok("send bob 'this one' --as alice --type answer --thread t-1");
     let told = parse_json(waiting.ends(&world, 0));
-    let told = &told["messages"];
-    assert_eq!(
-        (told.as_array().map(Vec::len), &told[0]["body"]),
-        (Some(1), &json!("this one"))
-    );
+    assert_fields!(told["messages"], 0.body: "this one", 1: Value::Null);
 }
 
 #[test]
@@ -178,13 +149,11 @@ fn wait_does_not_announce_a_message_that_it_could_not_print() {
     drop(reader);
     let status = world.bare("wait --as bob --read").stdout(writer).status();
     assert!(status.expect("it runs").success());
-    assert_eq!(
-        (
-            world.names("inbox/bob").len(),
-            world.names("inbox/bob/.announced").len()
-        ),
-        (1, 0)
-    );
+    let is_new = || {
+        assert_eq!(world.names("inbox/bob").len(), 1);
+        assert!(world.names("inbox/bob/.announced").is_empty());
+    };
+    is_new();
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
         return skip("no /dev/full");
     };
@@ -194,13 +163,7 @@ fn wait_does_not_announce_a_message_that_it_could_not_print() {
         .stderr(Stdio::null())
         .status();
     assert!(!status.expect("it runs").success());
-    assert_eq!(
-        (
-            world.names("inbox/bob").len(),
-            world.names("inbox/bob/.announced").len()
-        ),
-        (1, 0)
-    );
+    is_new();
 }
 
 #[test]

@@ -7,18 +7,10 @@ use crate::world::{World, parse_json};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-const FOLLOW: &[&str] = &["pending", "--follow"];
+const FOLLOW: &str = "pending --follow";
 
 fn world() -> World {
     World::with("planner writer")
-}
-
-/// `mailbag ask human` of planner, which waits.
-fn asks(world: &World, args: &[&str]) -> Beside {
-    Beside::start(
-        world,
-        &[&["ask", "human", "--as", "planner"], args].concat(),
-    )
 }
 
 /// An agent drops a message, and another process delivers it.
@@ -43,16 +35,10 @@ fn question(id: &str, title: &str) -> Value {
 /// The human's pending items: number and title.
 fn pending(world: &World) -> Vec<(u64, String)> {
     let list = world.json("pending --as human");
-    list["items"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|item| {
-            (
-                item["seq"].as_u64().expect("a number"),
-                item["title"].as_str().expect("text").to_owned(),
-            )
-        })
+    let items = list["items"].as_array().expect("a list").iter();
+    let title = |item: &Value| item["title"].as_str().expect("text").to_owned();
+    items
+        .map(|item| (item["seq"].as_u64().expect("a number"), title(item)))
         .collect()
 }
 
@@ -66,13 +52,8 @@ fn written(world: &World) -> Vec<String> {
         .map(|record| {
             let message = &record["message"];
             let option = text(&message["option"]) + &text(&message["body"]);
-            format!(
-                "{} {} {option}",
-                text(&message["type"]),
-                text(&message["in_reply_to"])
-            )
-            .trim()
-            .to_owned()
+            let (kind, answered) = (text(&message["type"]), text(&message["in_reply_to"]));
+            format!("{kind} {answered} {option}").trim().to_owned()
         })
         .collect()
 }
@@ -84,18 +65,8 @@ fn a_planner_asks_and_a_short_line_lets_its_command_go_on() {
         return;
     };
     assert_contains!(terminal.screen(), "nothing needs human");
-    let ask = asks(
-        &world,
-        &[
-            "Deploy?",
-            "--options",
-            "yes,no",
-            "--deadline",
-            "30m",
-            "--else",
-            "no",
-        ],
-    );
+    let ask = "ask human --as planner Deploy? --options yes,no --deadline 30m --else no";
+    let ask = Beside::start(&world, ask);
     terminal.wait("the approval is shown with a number", |screen| {
         let row = screen
             .lines()
@@ -176,10 +147,8 @@ fn a_number_is_not_reused_for_another_item_while_the_person_types() {
     terminal.wait("there is no such item and the line stays", |screen| {
         screen.contains("no open item has the number \"1\"") && screen.contains("> 1 y")
     });
-    assert_eq!(
-        (pending(&world).len(), written(&world)),
-        (10, vec!["decision planner/first no".to_owned()])
-    );
+    assert_eq!(pending(&world).len(), 10);
+    assert_eq!(written(&world), ["decision planner/first no"]);
     // The line is corrected.
     terminal.keys(&["C-u"]);
     terminal.text("2 n");
@@ -219,28 +188,24 @@ fn a_line_that_is_no_answer_stays_with_the_reason() {
         });
         terminal.keys(&["C-u"]);
     }
-    assert_eq!((pending(&world).len(), written(&world)), (1, Vec::new()));
+    assert_eq!(pending(&world).len(), 1);
+    assert_eq!(written(&world), [""; 0]);
 }
 
 #[test]
 fn questions_offers_claims_and_unwanted_items_are_settled_by_words() {
     let world = world();
     for subject in ["docs", "src"] {
-        say(
-            &world,
-            "writer",
-            &json!({"type": "claim", "claims": [subject]}),
-        );
+        let claim = json!({"type": "claim", "claims": [subject]});
+        say(&world, "writer", &claim);
         let offer = json!({"to": "human", "type": "handoff", "claims": [subject]});
         say(&world, "writer", &offer);
     }
     say(&world, "human", &json!({"to": "editor", "body": "welcome"}));
     say(&world, "planner", &question("port", "Which port?"));
     say(&world, "writer", &question("late", "Is it late?"));
-    let seq = pending(&world)
-        .into_iter()
-        .find_map(|(seq, title)| (title == "Which port?").then_some(seq))
-        .expect("the question");
+    let mut items = pending(&world).into_iter();
+    let (seq, _) = items.find(|(_, title)| title == "Which port?").expect("it");
     let Some(terminal) = Terminal::follow(&world, (120, 30)) else {
         return;
     };
@@ -313,11 +278,8 @@ fn at_every_width_an_item_is_one_line_and_a_title_forges_neither_a_line_nor_a_co
         "{screen:?}"
     );
     let row = &terminal.lines()[0];
-    assert_eq!(
-        (row.matches('“').count(), row.find("forged") < row.find('”')),
-        (2, true),
-        "{row}"
-    );
+    assert_eq!(row.matches('“').count(), 2, "{row}");
+    assert!(row.find("forged") < row.find('”'), "{row}");
     terminal.paste("1 \u{202e}\u{9b}31m");
     terminal.wait("what is pasted is text too", |screen| {
         screen.contains("> 1 \\u{202e}\\u{9b}31m")
@@ -328,11 +290,8 @@ fn at_every_width_an_item_is_one_line_and_a_title_forges_neither_a_line_nor_a_co
 fn a_small_screen_has_the_most_urgent_items_and_the_number_of_the_others() {
     let world = world();
     for n in 0..30 {
-        tell(
-            &world,
-            "planner",
-            &question(&format!("q{n}"), &format!("Question {n}?")),
-        );
+        let question = question(&format!("q{n}"), &format!("Question {n}?"));
+        tell(&world, "planner", &question);
     }
     world.pass();
     let Some(terminal) = Terminal::follow(&world, (60, 12)) else {
@@ -394,7 +353,7 @@ fn an_approval_is_decided_only_after_every_line_was_on_the_screen() {
         "{}",
         terminal.screen()
     );
-    assert_eq!(written(&world), Vec::<String>::new());
+    assert_eq!(written(&world), [""; 0]);
     terminal.keys(&["Escape"]);
     terminal.wait("the text is closed", |screen| {
         screen.contains(" 1 approval")
@@ -424,7 +383,7 @@ fn another_size_shows_a_long_approval_from_its_beginning_again() {
     });
     terminal.keys(&["Enter"]);
     terminal.read_pages();
-    assert_eq!(written(&world), Vec::<String>::new());
+    assert_eq!(written(&world), [""; 0]);
 }
 
 #[test]
@@ -449,16 +408,13 @@ fn a_signed_approval_is_signed() {
 #[test]
 fn only_a_person_at_a_terminal_answers_as_the_human() {
     let world = world();
-    assert_contains!(
-        world.fails(2, "pending --follow"),
-        "needs a terminal",
-        "mailbag pending --json"
-    );
+    let said = world.fails(2, "pending --follow");
+    assert_contains!(said, "needs a terminal", "mailbag pending --json");
     // Without a name, an agent is not the human. With the name, it is rejected.
     for (args, reason) in [
         (FOLLOW, "this is an unidentified session"),
         (
-            &["pending", "--follow", "--as", "human"],
+            "pending --follow --as human",
             "only a person can act as human",
         ),
     ] {
@@ -513,7 +469,7 @@ fn the_human_is_online_while_the_command_runs() {
         let mut agents = roster["agents"].as_array().into_iter().flatten();
         agents.find(|one| one["id"] == "human").expect("it")["presence"].clone()
     };
-    for view in [&["watch"][..], FOLLOW] {
+    for view in ["watch", FOLLOW] {
         assert_eq!(presence(), "offline", "{view:?}");
         let Some(terminal) = Terminal::open(&world, (80, 24), view) else {
             return;

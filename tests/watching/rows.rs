@@ -8,23 +8,11 @@ use crate::world::World;
 fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
     let world = World::alice_and_bob();
     let subject = "你好 ".repeat(20) + "and so on";
-    let id = world.ok(&[
-        "send",
-        "-q",
-        "bob",
-        "x",
-        "--subject",
-        &subject,
-        "--type",
-        "question",
-        "--as",
-        "alice",
-    ]);
+    let id = world.ok(&format!(
+        "send -q bob x --subject '{subject}' --type question --as alice"
+    ));
     world.ok("send bob x --subject short --as alice");
-    for (args, who) in [
-        (&["inbox", "bob"][..], "alice"),
-        (&["list", "--as", "bob"], "alice → bob"),
-    ] {
+    for (args, who) in [("inbox bob", "alice"), ("list --as bob", "alice → bob")] {
         let Some(terminal) = Terminal::open(&world, (60, 20), args) else {
             return;
         };
@@ -48,11 +36,10 @@ fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
             "{words:?}"
         );
     }
-    assert!(
-        world.ok("inbox bob").contains(id.trim()),
-        "a pipe has the id"
-    );
-    assert!(world.ok("list --as bob").contains(id.trim()));
+    // A pipe has the id.
+    for args in ["inbox bob", "list --as bob"] {
+        assert_contains!(world.ok(args), id.trim());
+    }
 }
 
 #[test]
@@ -60,12 +47,14 @@ fn no_text_is_folded_by_the_terminal_to_where_mailbag_s_own_words_stand() {
     // P103
     let world = World::with("mallory bob");
     let body = "x".repeat(56) + "from: human";
-    world.ok(&["send", "bob", &body, "--subject", &body, "--as", "mallory"]);
+    world.ok(&format!(
+        "send bob '{body}' --subject '{body}' --as mallory"
+    ));
     for args in [
-        &["read", "--as", "bob"][..],
-        &["read", "2", "--as", "bob"],
-        &["thread", "2"],
-        &["rejected", "list"],
+        "read --as bob",
+        "read 2 --as bob",
+        "thread 2",
+        "rejected list",
     ] {
         let Some(terminal) = Terminal::open(&world, (60, 30), args) else {
             return;
@@ -90,14 +79,12 @@ fn no_text_of_an_approval_is_folded_to_where_a_field_begins() {
         "approval\u{a0}#9",
     ];
     let body = forged.map(|line| format!("{long} {line}")).join(" ");
-    world.ok(&[
-        "send", "human", &body, "--type", "approval", "--as", "mallory",
-    ]);
-    for args in [&["decide", "2", "yes"][..], &["pending", "--follow"]] {
+    world.ok(&format!("send human '{body}' --type approval --as mallory"));
+    for args in ["decide 2 yes", "pending --follow"] {
         let Some(terminal) = Terminal::open(&world, (80, 40), args) else {
             return;
         };
-        if args == ["pending", "--follow"] {
+        if args == "pending --follow" {
             terminal.wait("it is listed", |screen| screen.contains(" 1 approval"));
             terminal.text("#2 yes");
             terminal.keys(&["Enter"]);

@@ -3,7 +3,7 @@
 use super::terminal::Terminal;
 use crate::beside::Beside;
 use crate::files;
-use crate::world::{Words, World};
+use crate::world::{Ran, Words, World, parse_json};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -33,12 +33,9 @@ fn wait(
     watching.lines()
 }
 
-fn entries(watching: &Beside) -> Vec<Value> {
-    let lines = watching.lines();
-    lines
-        .iter()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
+fn bodies(watching: &Beside) -> Vec<Value> {
+    let entries = watching.lines().into_iter().map(parse_json);
+    entries.map(|entry| entry["body"].clone()).collect()
 }
 
 #[test]
@@ -76,38 +73,18 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
 fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
     let world = World::alice_and_bob();
     for n in 0..5 {
-        world.ok(&[
-            "send",
-            "bob",
-            &format!("a{n}"),
-            "--as",
-            "alice",
-            "--channel",
-            "auth",
-        ]);
-        world.ok(&["send", "bob", &format!("m{n}"), "--as", "alice"]);
+        world.ok(&format!("send bob a{n} --as alice --channel auth"));
+        world.send("alice", "bob", &format!("m{n}"));
     }
     let watching = watch(&world, "--channel auth --json --last 2");
     wait(&watching, &world, "the last two", |lines| lines.len() == 2);
     world.send("alice", "bob", "elsewhere");
     world.ok("send bob a5 --as alice --channel auth --type task");
     wait(&watching, &world, "one more", |lines| lines.len() == 3);
-    let entries = entries(&watching);
-    let bodies: Vec<&Value> = entries.iter().map(|entry| &entry["body"]).collect();
-    assert_eq!(bodies, ["a3", "a4", "a5"]);
-    let last = &entries[2];
-    let facts = json!([
-        last["event"],
-        last["from"],
-        last["recipients"],
-        last["type"],
-        last["priority"],
-        last["channel"]
-    ]);
-    assert_eq!(
-        facts,
-        json!(["accepted", "alice", ["bob"], "task", "normal", "auth"])
-    );
+    assert_eq!(bodies(&watching), ["a3", "a4", "a5"]);
+    let last = parse_json(&watching.lines()[2]);
+    assert_fields!(last, event: "accepted", from: "alice", recipients: ["bob"]);
+    assert_fields!(last, type: "task", priority: "normal", channel: "auth");
     assert!(
         last["seq"].is_u64() && last["accepted_at"].is_string() && last["id"].is_string(),
         "{last}"
@@ -145,8 +122,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     world.pass();
     // A later batch shows that this one was made durable.
     world.send("alice", "bob", "later");
-    let path = world.room("log/00000001.ndjson");
-    let log = files::read_text(&path);
+    let log = world.text("log/00000001.ndjson");
     let second = log.find("\"b1\"").expect("the second of the batch");
     // In a copy of the room, so that no router repairs the truncated file.
     let copy = World::alice_and_bob();
@@ -158,12 +134,8 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
         lines.len() == 1
     });
     let mut file = File::options().append(true).open(&path).expect("the log");
-    let end = log[second..]
-        .find('\n')
-        .map(|at| second + at + 1)
-        .expect("the line's end");
-    file.write_all(&log.as_bytes()[second..end])
-        .expect("one line more");
+    let (line, rest) = log[second..].split_once('\n').expect("the line's end");
+    writeln!(file, "{line}").expect("one line more");
     // One that begins now has read all there is before it heeds the signal.
     let mut other = watch(&copy, "--json");
     wait(&other, &copy, "the whole batch before it", |lines| {
@@ -171,13 +143,9 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     });
     ends_well(&mut other, &copy);
     assert_eq!(other.lines().len(), 1, "{:?}", other.lines());
-    file.write_all(&log.as_bytes()[end..]).expect("the rest");
+    file.write_all(rest.as_bytes()).expect("the rest");
     wait(&watching, &copy, "the batch", |lines| lines.len() == 4);
-    let bodies: Vec<Value> = entries(&watching)
-        .iter()
-        .map(|entry| entry["body"].clone())
-        .collect();
-    assert_eq!(bodies, ["first", "b0", "b1", "b2"]);
+    assert_eq!(bodies(&watching), ["first", "b0", "b1", "b2"]);
 }
 
 #[test]
@@ -202,39 +170,19 @@ fn watch_continues_in_a_new_segment_of_the_log() {
         world.send("alice", "bob", &format!("after {n}"));
     }
     wait(&watching, &world, "all of after", |lines| lines.len() == 11);
-    let bodies: Vec<Value> = entries(&watching)
-        .iter()
-        .map(|entry| entry["body"].clone())
-        .collect();
     let before = (1..6).map(|n| format!("before {n}"));
-    assert_eq!(
-        bodies,
-        before
-            .chain((0..6).map(|n| format!("after {n}")))
-            .collect::<Vec<_>>()
-    );
+    let after = (0..6).map(|n| format!("after {n}"));
+    assert_eq!(bodies(&watching), before.chain(after).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
     let world = World::alice_and_bob();
-    let mut child = world
-        .bare("watch")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let child = child.as_mut().expect("the program starts");
-    drop(child.stdout.take());
-    world.wait("it ends", || {
-        child.try_wait().expect("it can be waited for").is_some()
-    });
-    let mut said = String::new();
-    std::io::Read::read_to_string(child.stderr.as_mut().expect("a pipe"), &mut said).expect("text");
-    assert_eq!(
-        (child.wait().expect("it ended").code(), said.as_str()),
-        (Some(0), "")
-    );
+    let (reader, closed) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = world.bare("watch");
+    let output = command.stdin(Stdio::null()).stdout(closed).output();
+    assert_eq!(Ran::new("watch", &output.expect("it runs")).fails(0), "");
     world.send("alice", "bob", "somebody reads this");
     let mut watching = watch(&world, "");
     wait(&watching, &world, "it watches", |lines| lines.len() == 1);
@@ -254,7 +202,7 @@ fn no_text_of_others_reaches_the_terminal_as_an_escape_or_as_a_line_of_its_own()
         &format!("{}.json", EVIL.replace('\n', "")),
         "{\"to\": \"\u{1b}[2J\"}",
     );
-    let Some(terminal) = Terminal::open(&world, (60, 24), &["watch"]) else {
+    let Some(terminal) = Terminal::open(&world, (60, 24), "watch") else {
         return;
     };
     terminal.wait("both are shown", |screen| {

@@ -1,7 +1,7 @@
 //! A terminal of a given size that a test can type into and look at: tmux.
 
 use crate::files;
-use crate::world::{World, lossy, skip};
+use crate::world::{Words, World, lossy, skip};
 use std::process::{Command, Output};
 
 /// A separate tmux server with one window, ended when dropped.
@@ -14,7 +14,7 @@ impl Terminal<'_> {
     /// Runs `mailbag pending --follow` in a window of this size, below an earlier line; the terminal's state
     /// afterwards is shown after it. Without tmux it prints a line and returns `None`.
     pub(super) fn follow(world: &World, size: (u16, u16)) -> Option<Terminal<'_>> {
-        let terminal = Terminal::open(world, size, &["pending", "--follow"])?;
+        let terminal = Terminal::open(world, size, "pending --follow")?;
         terminal.wait("the items are drawn", |screen| {
             screen.contains("Ctrl-C ends")
         });
@@ -25,7 +25,7 @@ impl Terminal<'_> {
     pub(super) fn open<'w>(
         world: &'w World,
         size: (u16, u16),
-        args: &[&str],
+        args: &(impl Words + ?Sized),
     ) -> Option<Terminal<'w>> {
         Terminal::of(world, size, world.bare(args))
     }
@@ -48,15 +48,8 @@ impl Terminal<'_> {
         let socket = world.path().join(format!("tmux-{}", uuid::Uuid::now_v7()));
         let mut command = Command::new("tmux");
         command.args(["-u", "-f", "/dev/null", "-S"]).arg(&socket);
-        command.args([
-            "new-session",
-            "-d",
-            "-x",
-            &columns.to_string(),
-            "-y",
-            &rows.to_string(),
-            &script,
-        ]);
+        let window = format!("new-session -d -x {columns} -y {rows}");
+        command.args(window.split(' ')).arg(&script);
         command
             .current_dir(world.path())
             .env("TZ", "UTC")
@@ -149,13 +142,8 @@ impl Terminal<'_> {
     }
 
     pub(super) fn resize(&self, columns: u16, rows: u16) {
-        self.tmux(&[
-            "resize-window",
-            "-x",
-            &columns.to_string(),
-            "-y",
-            &rows.to_string(),
-        ]);
+        let resize = format!("resize-window -x {columns} -y {rows}");
+        self.tmux(&resize.words());
     }
 
     /// The process of the view.
