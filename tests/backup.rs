@@ -54,8 +54,8 @@ fn a_room_is_copied_and_can_be_used() {
         (&serde_json::json!([]), 2)
     );
     let room = to.display().to_string();
-    world.ok(&["--room", &room, "log", "verify"]);
-    world.ok(&["--room", &room, "send", "bob", "further", "--as", "alice"]);
+    world.ok(&format!("--room {room} log verify"));
+    world.ok(&format!("--room {room} send bob further --as alice"));
     assert_eq!(
         (held(&to, "bob").len(), held(&world.room(""), "bob").len()),
         (3, 2)
@@ -117,8 +117,8 @@ impl Drop for Over<'_> {
 /// Routes the waiting mail of the copy, and compares the copy with its own log.
 fn check(world: &World, copy: &Path) {
     let room = copy.display().to_string();
-    world.ok(&["--room", &room, "run", "--once"]);
-    world.ok(&["--room", &room, "log", "verify"]);
+    world.ok(&format!("--room {room} run --once"));
+    world.ok(&format!("--room {room} log verify"));
     let log = log_of(copy, "");
     let accepted = log
         .lines()
@@ -170,7 +170,7 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     let room = backup(&world, "copy");
     let says = |words: &str| {
         world
-            .run(&["--room", &room, "doctor", "--json"])
+            .run(&format!("--room {room} doctor --json"))
             .out
             .contains(words)
     };
@@ -193,7 +193,7 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
         );
         assert_contains!(said.err, "mailbag init --adopt");
     }
-    world.ok(&["init", "--adopt", &room]);
+    world.ok(&format!("init --adopt {room}"));
     assert!(!says("room_copied"));
 }
 
@@ -267,10 +267,10 @@ fn a_moved_room_does_not_count_as_a_copy() {
     let (from, to) = (world.room(""), world.path().join("moved"));
     files::rename(from, &to);
     let room = to.display().to_string();
-    world.ok(&["--room", &room, "run", "--once"]);
+    world.ok(&format!("--room {room} run --once"));
     assert!(
         !world
-            .run(&["--room", &room, "doctor"])
+            .run(&format!("--room {room} doctor"))
             .out
             .contains("copy of")
     );

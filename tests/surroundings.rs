@@ -22,7 +22,7 @@ fn a_router_continues_although_its_own_log_output_fails() {
         let log = world.room("log/00000001.ndjson");
         let torn = fs::read(&log).unwrap_or_default();
         world.write("log/00000001.ndjson", [&torn[..], b"{"].concat());
-        let mut command = world.bare(&["run", "-vv", "--log-format", format]);
+        let mut command = world.bare(&format!("run -vv --log-format {format}"));
         command.stdin(Stdio::null()).stdout(full()).stderr(full());
         let mut router = command.spawn().expect("it starts");
         world.drop_file("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
