@@ -221,6 +221,11 @@ impl From<&Error> for ErrorReport {
 }
 
 impl Error {
+    /// A rejected input with one problem.
+    pub fn rejected(problem: Box<Problem>) -> Error {
+        Error::Rejected(vec![*problem])
+    }
+
     /// The command line is not valid: the invalid argument, and a valid alternative.
     pub fn usage(what: impl Into<String>, fix: impl Into<String>) -> Error {
         Error::Usage {

@@ -69,7 +69,7 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
     if !taken.is_empty() {
         return Err(Error::Rejected(taken));
     }
-    let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
+    let registry = registry.add_all(added.clone()).map_err(Error::rejected)?;
     for id in ids {
         refuse_rights(id, fields)?;
     }
@@ -183,19 +183,19 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
                 "`mailbag watch` shows all messages",
             ));
         }
-        let mut changed = registry.set(id, &changes).map_err(Error::Rejected)?;
+        let mut changed = registry.set(id, &changes).map_err(Error::rejected)?;
         for topic in &topics {
             id::check_name("topic", topic)?;
-            changed = changed.subscribe(id, topic).map_err(Error::Rejected)?;
+            changed = changed.subscribe(id, topic).map_err(Error::rejected)?;
         }
         for topic in &fields.no_topics {
             let topic = topic.trim_start_matches('#');
             check_subscribed(&changed, id, topic)?;
-            changed = changed.unsubscribe(id, topic).map_err(Error::Rejected)?;
+            changed = changed.unsubscribe(id, topic).map_err(Error::rejected)?;
         }
         refuse_rights(id, fields)?;
         match fields.status {
-            Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::Rejected),
+            Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::rejected),
             _ => Ok(changed),
         }
     })
@@ -243,7 +243,7 @@ pub fn mark(room: &Room, id: &str, status: AgentStatus) -> Result<()> {
         .agent(id)
         .is_none_or(|agent| !agent.is_retired() && agent.status != status)
     {
-        save(room, &registry.set(id, &changes).map_err(Error::Rejected)?)
+        save(room, &registry.set(id, &changes).map_err(Error::rejected)?)
     } else {
         Ok(())
     }
@@ -259,7 +259,7 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<(Agent, Vec<String
     let changed = registry
         .remove(&agent.id)
         .and_then(|registry| registry.without_aliases(&aliases))
-        .map_err(Error::Rejected)?;
+        .map_err(Error::rejected)?;
     if !force {
         refuse_with_mail(room, &agent.id)?;
     }

@@ -154,7 +154,7 @@ pub fn pass_on(room: &Room, before: &SessionLease, caller: &CallingSession) -> R
         room,
         &registry
             .set(&before.agent, &fields)
-            .map_err(Error::Rejected)?,
+            .map_err(Error::rejected)?,
     )
 }
 
@@ -198,7 +198,7 @@ pub(super) fn keep(room: &Room, agent: &str, caller: &CallingSession) -> Result<
         &room
             .registry()?
             .set(agent, &fields)
-            .map_err(Error::Rejected)?,
+            .map_err(Error::rejected)?,
     )
 }
 
@@ -376,7 +376,7 @@ impl<'r> NamePool<'r> {
                     session: Some(key.to_owned()),
                     ..Agent::new(name)
                 };
-                changed = changed.add(agent).map_err(Error::Rejected)?;
+                changed = changed.add(agent).map_err(Error::rejected)?;
                 is_changed = true;
             }
             NameSource::Own if registry.agent(name).is_some_and(|agent| !agent.is_left()) => {}
@@ -390,7 +390,7 @@ impl<'r> NamePool<'r> {
         }
         is_changed |= !changes.is_empty();
         for (agent, fields) in changes {
-            changed = changed.set(&agent, &fields).map_err(Error::Rejected)?;
+            changed = changed.set(&agent, &fields).map_err(Error::rejected)?;
         }
         Ok(is_changed.then_some(changed))
     }

@@ -76,7 +76,7 @@ fn end(room: &Room, was: &str, now: &str) -> Result<()> {
     } else {
         registry.remove(was)
     };
-    agent::save(room, &changed.map_err(Error::Rejected)?)?;
+    agent::save(room, &changed.map_err(Error::rejected)?)?;
     if !is_known {
         for directory in [
             layout::outbox(was),
@@ -101,6 +101,6 @@ fn keep_mail(room: &Room, was: &str, now: &str) -> Result<()> {
         &room
             .registry()?
             .aliased(was, now)
-            .map_err(Error::Rejected)?,
+            .map_err(Error::rejected)?,
     )
 }

@@ -13,6 +13,7 @@ pub mod archive;
 pub mod carriers;
 mod begun;
 pub mod charter;
+mod checked;
 mod choice;
 pub mod consent;
 pub mod created;

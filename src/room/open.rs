@@ -1,7 +1,7 @@
 //! Finding, opening and creating a room.
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, shell_path};
 use crate::disk::git::main_worktree;
@@ -194,7 +194,7 @@ impl Room {
                     "restore it, or run `mailbag init` to create one that contains only the human",
                 )
             })?;
-        Registry::parse(&bytes).map_err(|problems| self.unreadable(layout::REGISTRY, problems))
+        Registry::parse(&bytes).map_err(|problem| self.unreadable(layout::REGISTRY, *problem))
     }
 
     /// The current settings. Without the file, the defaults.
@@ -230,9 +230,8 @@ impl Room {
             .dir
             .read(layout::SETTINGS, limits::REGISTRY_BYTES)?
             .unwrap_or_default();
-        let parsed = Settings::parse(&String::from_utf8_lossy(&bytes));
-        let mut settings =
-            parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?;
+        let mut settings = Settings::parse(&String::from_utf8_lossy(&bytes))
+            .map_err(|problem| self.unreadable(layout::SETTINGS, *problem))?;
         self.withhold(&mut settings);
         Ok(settings)
     }
@@ -253,27 +252,17 @@ impl Room {
         read()
     }
 
-    fn unreadable(&self, name: &str, problems: Vec<crate::base::error::Problem>) -> Error {
-        let line = problems.first().and_then(|p| {
-            p.place
-                .strip_prefix("line ")?
-                .split(' ')
-                .next()?
-                .parse()
-                .ok()
-        });
+    fn unreadable(&self, name: &str, problem: Problem) -> Error {
+        let line = problem.place.strip_prefix("line ");
+        let line = line.and_then(|line| line.split(' ').next()?.parse().ok());
         Error::State {
             path: self.dir.at(name),
             line,
-            what: problems
-                .iter()
-                .map(|problem| match line {
-                    // The line is named before the sentence.
-                    Some(_) => problem.clone().at("").to_string(),
-                    None => problem.to_string(),
-                })
-                .collect::<Vec<_>>()
-                .join("; "),
+            what: match line {
+                // The line is named before the sentence.
+                Some(_) => problem.at("").to_string(),
+                None => problem.to_string(),
+            },
             fix: "correct the file; nothing was changed".into(),
         }
     }

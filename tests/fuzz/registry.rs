@@ -1,35 +1,18 @@
 //! Fuzz target: the bytes of `registry.json`.
 
-use mailbag::base::limits;
-use mailbag::message::schema;
 use mailbag::room::registry::Registry;
 
 /// Reads the bytes. An accepted registry is written and read back equal, and can be edited.
 pub(crate) fn run(bytes: &[u8]) {
     let registry = match Registry::parse(bytes) {
         Ok(registry) => registry,
-        Err(problems) => {
-            assert!(
-                !problems.is_empty() && problems.len() <= limits::PROBLEMS,
-                "{} problems",
-                problems.len()
-            );
-            let said: usize = problems
-                .iter()
-                .map(|p| p.what.len() + p.fix.len() + p.place.len())
-                .sum();
+        Err(problem) => {
+            let said = problem.what.len() + problem.fix.len() + problem.place.len();
             assert!(said <= 64 << 10, "{said} bytes about {} bytes", bytes.len());
-            assert!(problems.iter().all(|p| !p.what.is_empty()), "{problems:?}");
-            return;
+            return assert!(!problem.what.is_empty(), "{problem:?}");
         }
     };
     let text = same(&registry);
-    let value = serde_json::from_str(&text).expect("it was just read");
-    assert_eq!(
-        schema::check_registry(&value),
-        [],
-        "the printed schema refuses it: {text}"
-    );
     let human = registry.agent("human").expect("always registered");
     assert!(!human.is_retired());
     for agent in registry.agents() {

@@ -5,31 +5,29 @@ use crate::base::error::Problem;
 use crate::message::id;
 use serde_json::{Map, Value, json};
 
+type Result<T> = std::result::Result<T, Box<Problem>>;
+
 impl Registry {
     /// Adds an agent.
-    pub fn add(&self, agent: Agent) -> Result<Registry, Vec<Problem>> {
+    pub fn add(&self, agent: Agent) -> Result<Registry> {
         self.add_all(vec![agent])
     }
 
     /// Adds several agents with one check.
-    pub fn add_all(&self, agents: Vec<Agent>) -> Result<Registry, Vec<Problem>> {
-        self.edited(|entries| entries.extend(agents.iter().map(Agent::to_value)))
+    pub fn add_all(&self, agents: Vec<Agent>) -> Result<Registry> {
+        self.edited(|entries| entries.extend(agents.iter().map(|agent| json!(agent))))
     }
 
     /// Changes fields of an agent. `null` removes a field. The id cannot change, because the agent's mail depends on
     /// it.
-    pub fn set(&self, id: &str, changes: &Map<String, Value>) -> Result<Registry, Vec<Problem>> {
+    pub fn set(&self, id: &str, changes: &Map<String, Value>) -> Result<Registry> {
         if changes
             .get("id")
             .is_some_and(|new| new.as_str() != Some(id))
         {
-            let problem = Problem::new(
-                "fixed_id",
-                format!("the id of {id} cannot be changed, because its mail depends on it"),
-            );
-            return Err(vec![
-                problem.at("/id").fix("add a new agent and retire this one"),
-            ]);
+            let what = format!("the id of {id} cannot be changed, because its mail depends on it");
+            let problem = Problem::new("fixed_id", what).at("/id");
+            return Err(Box::new(problem.fix("add a new agent and retire this one")));
         }
         self.changed(id, |fields| {
             for (key, value) in changes {
@@ -42,7 +40,7 @@ impl Registry {
     }
 
     /// Retires an agent. It keeps its name, but cannot receive messages.
-    pub fn retire(&self, id: &str) -> Result<Registry, Vec<Problem>> {
+    pub fn retire(&self, id: &str) -> Result<Registry> {
         self.not_human(id, "retire")?;
         self.set(
             id,
@@ -51,14 +49,14 @@ impl Registry {
     }
 
     /// Removes an agent.
-    pub fn remove(&self, id: &str) -> Result<Registry, Vec<Problem>> {
+    pub fn remove(&self, id: &str) -> Result<Registry> {
         self.not_human(id, "be removed")?;
         self.known(id)?;
         self.edited(|entries| entries.retain(|entry| !is(entry, id)))
     }
 
     /// Removes these aliases.
-    pub fn without_aliases(&self, names: &[String]) -> Result<Registry, Vec<Problem>> {
+    pub fn without_aliases(&self, names: &[String]) -> Result<Registry> {
         let mut document = self.document()?;
         if let Some(Value::Object(aliases)) = document.get_mut("aliases") {
             aliases.retain(|name, _| !names.contains(name));
@@ -67,7 +65,7 @@ impl Registry {
     }
 
     /// Removes an agent, and makes its id an alias of another agent, which follows its topics.
-    pub fn renamed(&self, id: &str, to: &str) -> Result<Registry, Vec<Problem>> {
+    pub fn renamed(&self, id: &str, to: &str) -> Result<Registry> {
         self.not_human(id, "be renamed")?;
         let topics = self.known(id)?.topics.clone();
         let registry = self.remove(id)?.aliased(id, to)?;
@@ -77,7 +75,7 @@ impl Registry {
     }
 
     /// Makes a name an alias of an agent.
-    pub fn aliased(&self, name: &str, to: &str) -> Result<Registry, Vec<Problem>> {
+    pub fn aliased(&self, name: &str, to: &str) -> Result<Registry> {
         let mut document = self.document()?;
         let aliases = document
             .entry("aliases")
@@ -89,7 +87,7 @@ impl Registry {
     }
 
     /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.
-    pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
+    pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry> {
         let agent = self.known(id)?;
         if agent.has_topic(topic) {
             return Ok(self.clone());
@@ -100,19 +98,15 @@ impl Registry {
     }
 
     /// Unsubscribes an agent from a topic. If it is not subscribed, the registry is unchanged.
-    pub fn unsubscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
+    pub fn unsubscribe(&self, id: &str, topic: &str) -> Result<Registry> {
         let agent = self.known(id)?;
         if !agent.has_topic(topic) {
             return Ok(self.clone());
         }
         let mut topics = agent.topics.clone();
         topics.retain(|t| !t.eq_ignore_ascii_case(topic));
-        let left = if topics.is_empty() {
-            Value::Null
-        } else {
-            json!(topics)
-        };
-        self.set(id, &Map::from_iter([("topics".to_owned(), left)]))
+        let left = (!topics.is_empty()).then_some(topics);
+        self.set(id, &Map::from_iter([("topics".to_owned(), json!(left))]))
     }
 
     /// The first display name of the pool that is not used in this registry.
@@ -145,11 +139,7 @@ impl Registry {
         agent
     }
 
-    fn changed(
-        &self,
-        id: &str,
-        change: impl FnOnce(&mut Map<String, Value>),
-    ) -> Result<Registry, Vec<Problem>> {
+    fn changed(&self, id: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Registry> {
         self.known(id)?;
         self.edited(|entries| {
             // The human can be missing in the file.
@@ -162,7 +152,7 @@ impl Registry {
         })
     }
 
-    fn edited(&self, edit: impl FnOnce(&mut Vec<Value>)) -> Result<Registry, Vec<Problem>> {
+    fn edited(&self, edit: impl FnOnce(&mut Vec<Value>)) -> Result<Registry> {
         let mut document = self.document()?;
         if let Some(Value::Array(entries)) = document.get_mut("agents") {
             edit(entries);
@@ -170,21 +160,21 @@ impl Registry {
         read_edited(&document)
     }
 
-    fn document(&self) -> Result<Map<String, Value>, Vec<Problem>> {
+    fn document(&self) -> Result<Map<String, Value>> {
         read::document(self.text.as_bytes())
     }
 
-    fn known(&self, id: &str) -> Result<&Agent, Vec<Problem>> {
+    fn known(&self, id: &str) -> Result<&Agent> {
         self.agent(id).ok_or_else(|| {
             let what = format!(
                 "no agent has the id {}",
                 crate::message::address::quoted(id)
             );
-            vec![Problem::new("unknown_agent", what).fix(self.did_you_mean(id))]
+            Box::new(Problem::new("unknown_agent", what).fix(self.did_you_mean(id)))
         })
     }
 
-    fn not_human(&self, id: &str, verb: &str) -> Result<(), Vec<Problem>> {
+    fn not_human(&self, id: &str, verb: &str) -> Result<()> {
         if id != id::HUMAN {
             return Ok(());
         }
@@ -192,12 +182,12 @@ impl Registry {
             "reserved_name",
             format!("the human is always registered and cannot {verb}"),
         );
-        Err(vec![problem.fix("leave it unchanged")])
+        Err(Box::new(problem.fix("leave it unchanged")))
     }
 }
 
 /// Formats a document and reads it.
-pub(super) fn read_edited(document: &Map<String, Value>) -> Result<Registry, Vec<Problem>> {
+pub(super) fn read_edited(document: &Map<String, Value>) -> Result<Registry> {
     let text = serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     read::registry(text.as_bytes())
 }

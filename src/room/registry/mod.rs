@@ -1,7 +1,7 @@
 //! `registry.json`: the agents, with all indexes for addresses.
 //!
-//! A [`Registry`] is always valid. Reading checks everything and reports all problems, and an edit returns a new
-//! registry after the same checks. The text of the file is kept, so that unknown fields and the order of entries
+//! A [`Registry`] is always valid. Reading reports the first problem, and an edit returns a new registry after the same
+//! checks. The text of the file is kept, so that unknown fields and the order of entries
 //! survive every edit.
 
 mod edit;
@@ -16,7 +16,10 @@ use crate::message::id;
 use crate::room::charter::Lane;
 use crate::room::settings::LinkTags;
 use groups::AgentGroups;
-use serde::ser::{Serialize, Serializer};
+use read::{
+    read_id, read_instance, read_name, read_session, read_status, read_text, read_word, read_words,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,7 +30,7 @@ pub struct Registry {
     /// The text of the file, to edit it.
     text: Arc<str>,
     agents: Vec<Agent>,
-    aliases: Vec<(String, Vec<String>)>,
+    aliases: BTreeMap<String, Vec<String>>,
     /// The lanes of the charter. They are also names.
     lanes: Arc<[Lane]>,
     /// The linked rooms.
@@ -36,29 +39,76 @@ pub struct Registry {
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Agent {
     /// The name of its outbox and inbox.
+    #[serde(deserialize_with = "read_id")]
     pub id: Arc<str>,
     /// Its role, such as `engineer`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_word"
+    )]
     pub role: Option<String>,
     /// Its display name: ASCII letters.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_name"
+    )]
     pub name: Option<String>,
     /// Its instance, among agents of the same role.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_instance"
+    )]
     pub instance: Option<String>,
     /// Its purpose, in a sentence.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_text"
+    )]
     pub description: Option<String>,
     /// Its capabilities, for `cap:…`.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "read_words"
+    )]
     pub capabilities: Vec<String>,
     /// Its subscribed topics, for `#…`.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "read_words"
+    )]
     pub topics: Vec<String>,
     /// Its status.
+    #[serde(
+        default,
+        skip_serializing_if = "AgentStatus::is_unknown",
+        deserialize_with = "read_status"
+    )]
     pub status: AgentStatus,
     /// The agent or person that is notified when it is stuck.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_word"
+    )]
     pub supervisor: Option<String>,
     /// The session that mailbag registered it for, as `<client>:<id>`. A person or a program registered all others.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_session"
+    )]
     pub session: Option<String>,
     /// Fields that this version does not know.
+    #[serde(flatten, skip_deserializing)]
     pub rest: Map<String, Value>,
 }
 
@@ -66,7 +116,8 @@ pub struct Agent {
 pub const STEWARD: &str = "steward";
 
 /// The status of an agent. Only [`AgentStatus::Retired`] has an effect on delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AgentStatus {
     /// Running and listening.
     Online,
@@ -80,6 +131,7 @@ pub enum AgentStatus {
     Retired,
     /// The registry has no status for it.
     #[default]
+    #[serde(skip)]
     Unknown,
 }
 
@@ -88,25 +140,27 @@ pub enum AgentStatus {
 #[derive(Debug, Clone, Default)]
 struct RegistryIndex {
     ids: HashMap<Arc<str>, u32>,
-    /// Ids, display names and aliases in lower case. Each has one owner; otherwise the registry is rejected.
-    by_lower_case: HashMap<String, NameHolder>,
-    /// The same names by their skeletons: names that look the same have one owner.
-    looks: HashMap<String, NameHolder>,
-    aliases: HashMap<String, u32>,
+    /// Ids, display names and aliases by their skeletons: names that look the same have one owner.
+    names: HashMap<String, NamedEntry>,
     everybody: Vec<u32>,
     roles: AgentGroups,
     capabilities: AgentGroups,
     topics: AgentGroups,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NameHolder {
-    Agent { at: u32, is_name: bool },
-    Alias(u32),
+/// An id, a display name or an alias.
+#[derive(Debug, Clone)]
+struct NamedEntry {
+    /// The name as the file has it.
+    name: String,
+    /// Its place in the file, such as `/agents/3/id`.
+    place: String,
+    /// The position of the agent. `None` for an alias.
+    agent: Option<u32>,
 }
 
 impl Registry {
-    /// Reads `registry.json`, or returns all problems of the file.
+    /// Reads `registry.json`, or returns the first problem of the file.
     ///
     /// ```
     /// use mailbag::room::registry::Registry;
@@ -116,10 +170,10 @@ impl Registry {
     /// assert_eq!(registry.find("@porto").map(|agent| &*agent.id), Some("bob"));
     /// assert_eq!(registry.roles()["tester"], 1);
     ///
-    /// let problems = Registry::parse(br#"{"version": 1, "agents": [{"id": ".."}]}"#).expect_err("an invalid id");
-    /// assert!(problems[0].to_string().contains("agents[0].id"));
+    /// let problem = Registry::parse(br#"{"version": 1, "agents": [{"id": ".."}]}"#).expect_err("an invalid id");
+    /// assert!(problem.to_string().contains("agents[0].id"));
     /// ```
-    pub fn parse(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
+    pub fn parse(bytes: &[u8]) -> Result<Registry, Box<Problem>> {
         read::registry(bytes)
     }
 
@@ -154,7 +208,7 @@ impl Registry {
     }
 
     /// The aliases with their addresses.
-    pub fn aliases(&self) -> &[(String, Vec<String>)] {
+    pub fn aliases(&self) -> &BTreeMap<String, Vec<String>> {
         &self.aliases
     }
 
@@ -268,7 +322,7 @@ impl Registry {
         let names = living
             .flat_map(|a| [Some(&*a.id), a.name.as_deref()])
             .flatten();
-        let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
+        let aliases = self.aliases.keys().map(String::as_str);
         let lanes = self.lanes.iter().map(|lane| lane.address.as_str());
         let near = names.chain(aliases).chain(lanes).filter(|name| {
             name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(name)
@@ -277,66 +331,52 @@ impl Registry {
     }
 
     /// An alias in any letter case, with its addresses.
-    pub(crate) fn alias(&self, word: &str) -> Option<&(String, Vec<String>)> {
-        let exact = self.index.aliases.get(word).copied();
-        let at = exact.or_else(|| match self.by_lower_case(word) {
-            Some(NameHolder::Alias(at)) => Some(at),
-            _ => None,
+    pub(crate) fn alias(&self, word: &str) -> Option<(&str, &[String])> {
+        let exact = self.aliases.get_key_value(word);
+        let found = exact.or_else(|| {
+            let entry = self.entry(word).filter(|entry| entry.agent.is_none())?;
+            let is_same = entry.name.eq_ignore_ascii_case(word);
+            self.aliases.get_key_value(&entry.name).filter(|_| is_same)
         });
-        at.map(|at| &self.aliases[at as usize])
+        found.map(|(alias, addresses)| (alias.as_str(), addresses.as_slice()))
     }
 
     /// Returns true if no agent, display name or alias has this name or looks like it.
     pub fn is_free(&self, name: &str) -> bool {
-        !self.index.looks.contains_key(&name_skeleton(name))
+        self.entry(name).is_none()
     }
 
     /// The agent that has this id now: the agent itself, or the only one that an alias in its place means.
     pub fn now(&self, id: &str) -> Option<&Agent> {
-        self.index.now(&self.aliases, id).map(|at| self.at(at))
-    }
-
-    /// The former names of an agent: aliases that now mean only this agent.
-    pub fn former(&self, id: &str) -> Vec<String> {
-        let names = self.aliases.iter().map(|(alias, _)| alias);
-        names
-            .filter(|alias| self.now(alias).is_some_and(|agent| *agent.id == *id))
-            .cloned()
-            .collect()
-    }
-
-    /// By id or display name in any letter case.
-    pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
-        self.position(word)
-            .or_else(|| match self.by_lower_case(word) {
-                Some(NameHolder::Agent { at, .. }) => Some(at),
-                _ => None,
-            })
-    }
-
-    fn by_lower_case(&self, word: &str) -> Option<NameHolder> {
-        self.index
-            .by_lower_case
-            .get(&word.to_ascii_lowercase())
-            .copied()
-    }
-}
-
-impl RegistryIndex {
-    /// As [`Registry::now`], by position.
-    fn now(&self, aliases: &[(String, Vec<String>)], id: &str) -> Option<u32> {
         let mut name = id;
-        for _ in 0..=aliases.len() {
-            if let Some(at) = self.ids.get(name) {
-                return Some(*at);
+        for _ in 0..=self.aliases.len() {
+            if let Some(agent) = self.agent(name) {
+                return Some(agent);
             }
-            let (_, addresses) = &aliases[*self.aliases.get(name)? as usize];
-            let [address] = addresses.as_slice() else {
+            let [address] = self.aliases.get(name)?.as_slice() else {
                 return None;
             };
             name = address.strip_prefix('@').unwrap_or(address);
         }
         None
+    }
+
+    /// The former names of an agent: aliases that now mean only this agent.
+    pub fn former(&self, id: &str) -> Vec<String> {
+        let is_former = |alias: &&String| self.now(alias).is_some_and(|agent| *agent.id == *id);
+        self.aliases.keys().filter(is_former).cloned().collect()
+    }
+
+    /// By id or display name in any letter case.
+    pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
+        self.position(word).or_else(|| {
+            let at = self.entry(word)?.agent?;
+            self.at(at).is_named(word).then_some(at)
+        })
+    }
+
+    fn entry(&self, name: &str) -> Option<&NamedEntry> {
+        self.index.names.get(&name_skeleton(name))
     }
 }
 
@@ -369,6 +409,18 @@ impl Agent {
         self.session.is_some() && self.status == AgentStatus::Offline
     }
 
+    /// Returns true if this is its id or display name in any letter case.
+    fn is_named(&self, word: &str) -> bool {
+        self.names()
+            .any(|(_, name)| name.eq_ignore_ascii_case(word))
+    }
+
+    /// Its id and its display name, each with its key.
+    fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let name = self.name.as_deref().map(|name| ("name", name));
+        std::iter::once(("id", &*self.id)).chain(name)
+    }
+
     /// Returns true if it may release the claims of other agents.
     pub fn is_steward(&self) -> bool {
         self.capabilities.iter().any(|name| name == STEWARD)
@@ -384,56 +436,6 @@ impl Agent {
     /// Returns true for the human.
     pub fn is_human(&self) -> bool {
         &*self.id == id::HUMAN
-    }
-
-    /// The entry in the file: known fields with a value, then the others.
-    pub fn to_value(&self) -> Value {
-        let texts = [
-            ("id", Some(&*self.id)),
-            ("role", self.role.as_deref()),
-            ("name", self.name.as_deref()),
-            ("instance", self.instance.as_deref()),
-            ("description", self.description.as_deref()),
-        ];
-        let mut fields = Map::new();
-        fields.extend(
-            texts
-                .into_iter()
-                .filter_map(|(k, v)| Some((k.to_owned(), json!(v?)))),
-        );
-        let lists = [
-            ("capabilities", &self.capabilities),
-            ("topics", &self.topics),
-        ];
-        fields.extend(
-            lists
-                .into_iter()
-                .filter(|(_, l)| !l.is_empty())
-                .map(|(k, l)| (k.to_owned(), json!(l))),
-        );
-        let more = [
-            (
-                "status",
-                (self.status != AgentStatus::Unknown).then(|| json!(self.status.as_str())),
-            ),
-            ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
-            (
-                "session",
-                self.session.as_ref().map(|session| json!(session)),
-            ),
-        ];
-        fields.extend(
-            more.into_iter()
-                .filter_map(|(k, v)| Some((k.to_owned(), v?))),
-        );
-        fields.extend(self.rest.clone());
-        Value::Object(fields)
-    }
-}
-
-impl Serialize for Agent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_value().serialize(serializer)
     }
 }
 
@@ -457,6 +459,10 @@ impl AgentStatus {
             AgentStatus::Retired => "retired",
             AgentStatus::Unknown => "unknown",
         }
+    }
+
+    fn is_unknown(&self) -> bool {
+        *self == AgentStatus::Unknown
     }
 
     /// Reads the word in the file.

@@ -1,103 +1,149 @@
 //! Reading and checking a registry.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "a problem is built for rejected input only"
-)]
-
-use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex};
-use crate::base::error::Problem;
+use super::{Agent, AgentStatus, NamedEntry, Registry, RegistryIndex};
+use crate::base::error::{Problem, in_words};
 use crate::base::limits;
 use crate::base::lookalike::name_skeleton;
 use crate::message::address::{self, Address, is_display_name, quoted};
 use crate::message::id;
 use crate::message::schema::{self, ParsedFile};
-use serde_json::error::Category;
+use crate::room::checked::{checked, wanted};
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+type Result<T> = std::result::Result<T, Box<Problem>>;
+
+/// The known parts of the file.
+#[derive(Deserialize)]
+struct RegistryFile {
+    #[serde(default, rename = "version", deserialize_with = "read_version")]
+    _version: Option<u64>,
+    agents: Vec<Agent>,
+    #[serde(default)]
+    aliases: BTreeMap<String, AliasTargets>,
+}
+
+/// One address, or an array of addresses.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+struct AliasTargets(Vec<String>);
+
+impl TryFrom<Value> for AliasTargets {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> std::result::Result<AliasTargets, &'static str> {
+        let targets = match value {
+            Value::String(target) => Some(vec![target]),
+            targets => serde_json::from_value(targets).ok(),
+        };
+        match targets {
+            Some(targets) if !targets.is_empty() => Ok(AliasTargets(targets)),
+            _ => Err("expected an address, or an array of addresses"),
+        }
+    }
+}
+
+/// A text, or a whole number.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct InstanceValue(String);
+
+impl TryFrom<Value> for InstanceValue {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> std::result::Result<InstanceValue, &'static str> {
+        match value {
+            Value::String(text) => Ok(InstanceValue(text)),
+            Value::Number(number) if number.is_i64() || number.is_u64() => {
+                Ok(InstanceValue(number.to_string()))
+            }
+            _ => Err("no instance"),
+        }
+    }
+}
+
+impl From<InstanceValue> for Option<String> {
+    fn from(instance: InstanceValue) -> Option<String> {
+        Some(instance.0)
+    }
+}
+
+const WORD: &str = "a name of letters, digits, . _ - that begins with a letter or digit";
+
+checked! {
+    read_version: u64, |version| *version == 1, "1, the only version of this format";
+    read_id: String, |id| id::is_name(id), WORD;
+    read_word: String, |word| id::is_name(word), WORD;
+    read_words: Vec<String>, |words| words.iter().all(|word| id::is_name(word)), format!("an array, each {WORD}");
+    read_name: String, |name| is_display_name(name), format!("1 to {} ASCII letters", limits::DISPLAY_NAME);
+    read_text: String, |_| true, "a text";
+    read_instance: InstanceValue, |_| true, "a text or a whole number";
+    read_session: String, |key| (1..=limits::SESSION_KEY).contains(&key.len()), "a text such as \"claude:0199a2b3\"";
+    read_status: AgentStatus, |_| true, format!("one of {}", AgentStatus::ALL.map(AgentStatus::as_str).join(", "));
+}
+
 /// The JSON of the file, if it is JSON and an object.
-pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
-    if bytes.trim_ascii().is_empty() {
-        let fix = r#"write {"version": 1, "agents": []} or restore the file from a backup"#;
-        return Err(vec![
-            Problem::new("not_json", "registry.json is empty").fix(fix),
-        ]);
-    }
-    if bytes.starts_with(b"\xef\xbb\xbf") {
-        let what = "registry.json begins with a byte order mark";
-        return Err(vec![
-            Problem::new("not_json", what)
-                .at("line 1 column 1")
-                .fix("save it as UTF-8 without one"),
-        ]);
-    }
+pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>> {
     let value = match schema::parse(bytes) {
         ParsedFile::Value(value) => value,
         // serde_json keeps one of two equal keys, so an agent could disappear unnoticed.
-        ParsedFile::Bad(problem) if problem.code == "duplicate_key" => return Err(vec![problem]),
+        ParsedFile::Bad(problem) if problem.code == "duplicate_key" => {
+            return Err(Box::new(problem));
+        }
         // Unknown fields may have values that a message cannot have.
-        _ => serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?,
+        _ => serde_json::from_slice(bytes).map_err(|e| not_json(&e))?,
     };
     match value {
-        Value::Object(map) => Ok(map),
-        other => Err(schema::check_registry(&other)),
+        Value::Object(document) => Ok(document),
+        _ => {
+            let problem = Problem::new("bad_registry", "registry.json contains no JSON object");
+            let fix = r#"write {"version": 1, "agents": []}, or restore the file from a backup"#;
+            Err(Box::new(problem.fix(fix)))
+        }
     }
 }
 
 /// Reads the text of a registry.
-pub(super) fn registry(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
-    let mut document = document(bytes)?;
-    let mut reader = RegistryReader {
-        fits: document
-            .get("version")
-            .is_none_or(|v| v.as_u64() == Some(1)),
-        problems: Vec::new(),
-    };
-    for key in document.keys() {
-        reader.check_key(key, &["version", "agents", "aliases"], "");
+pub(super) fn registry(bytes: &[u8]) -> Result<Registry> {
+    let document = document(bytes)?;
+    check_keys(&document)?;
+    let document = Value::Object(document);
+    let file: RegistryFile = serde_path_to_error::deserialize(&document).map_err(|e| misfit(&e))?;
+    let (mut agents, mut aliases) = (file.agents, BTreeMap::new());
+    for (n, agent) in agents.iter_mut().enumerate() {
+        let entry = document["agents"][n].as_object();
+        let own = entry.into_iter().flatten();
+        let own = own.filter(|(key, _)| !AGENT_KEYS.contains(&key.as_str()));
+        agent
+            .rest
+            .extend(own.map(|(key, value)| (key.clone(), value.clone())));
     }
-    let mut agents = reader.agents(document.remove("agents"));
-    let aliases = reader.aliases(document.remove("aliases"));
+    for (alias, AliasTargets(targets)) in file.aliases {
+        check_alias(&alias, &targets)?;
+        aliases.insert(alias, targets);
+    }
     if !agents.iter().any(Agent::is_human) {
         agents.push(Agent::new(id::HUMAN));
     }
-    if !reader.fits {
-        return Err(misfits(bytes));
-    }
-    let index = reader.index(&agents, &aliases);
-    reader.problems.truncate(limits::PROBLEMS);
-    if reader.problems.is_empty() {
-        Ok(Registry {
-            text: String::from_utf8_lossy(bytes).into(),
-            agents,
-            aliases,
-            lanes: Arc::default(),
-            links: Arc::default(),
-            index,
-        })
-    } else {
-        Err(reader.problems)
-    }
-}
-
-/// The problems of a document that does not fit the schema. Every command reads the registry, and to compile the schema
-/// takes a millisecond, so only a document that does not fit pays for it.
-fn misfits(bytes: &[u8]) -> Vec<Problem> {
-    let problems = match document(bytes) {
-        Ok(document) => schema::check_registry(&Value::Object(document)),
-        Err(problems) => problems,
+    let registry = Registry {
+        text: String::from_utf8_lossy(bytes).into(),
+        index: RegistryIndex::new(&agents, &aliases)?,
+        agents,
+        aliases,
+        lanes: Arc::default(),
+        links: Arc::default(),
     };
-    if !problems.is_empty() {
-        return problems;
-    }
-    let problem = Problem::new("wrong_type", "registry.json does not fit its schema");
-    vec![problem.fix("see `mailbag generate schema registry`")]
+    registry.check_roles()?;
+    Ok(registry)
 }
 
-/// The keys of an agent that a person writes.
-const KEYS: [&str; 10] = [
+/// The keys of the file, and of an agent.
+const TOP_KEYS: [&str; 3] = ["version", "agents", "aliases"];
+const AGENT_KEYS: [&str; 10] = [
     "id",
     "role",
     "name",
@@ -120,322 +166,146 @@ const OTHER_KEYS: [(&str, &str); 6] = [
     ("alias", "aliases"),
 ];
 
-/// Reads a document, and collects the problems that the schema cannot express.
-struct RegistryReader {
-    fits: bool,
-    problems: Vec<Problem>,
+/// Fails for a key that is nearly a known one. Other keys are the person's own.
+fn check_keys(document: &Map<String, Value>) -> Result<()> {
+    for key in document.keys() {
+        check_key("", key, &TOP_KEYS)?;
+    }
+    let agents = document.get("agents").and_then(Value::as_array);
+    for (n, agent) in agents.into_iter().flatten().enumerate() {
+        for key in agent.as_object().into_iter().flat_map(Map::keys) {
+            check_key(&format!("/agents/{n}"), key, &AGENT_KEYS)?;
+        }
+    }
+    Ok(())
 }
 
-impl RegistryReader {
-    fn agents(&mut self, entries: Option<Value>) -> Vec<Agent> {
-        let entries = self.list(entries).into_iter().enumerate();
-        entries.map(|(n, entry)| self.agent(n, entry)).collect()
+fn check_key(above: &str, key: &str, known: &[&str]) -> Result<()> {
+    if known.contains(&key) || ["x-", "x_", "_"].iter().any(|start| key.starts_with(start)) {
+        return Ok(());
     }
-
-    fn agent(&mut self, n: usize, entry: Value) -> Agent {
-        let mut agent = Agent::new("");
-        for (key, value) in self.object(entry) {
-            match key.as_str() {
-                "id" => agent.id = self.name(value).into(),
-                "role" => agent.role = Some(self.name(value)),
-                "name" => agent.name = Some(self.text(value, is_display_name)),
-                "instance" if value.is_i64() || value.is_u64() => {
-                    agent.instance = Some(value.to_string())
-                }
-                "instance" => agent.instance = Some(self.text(value, |_| true)),
-                "description" => agent.description = Some(self.text(value, |_| true)),
-                "capabilities" => agent.capabilities = self.names(value),
-                "topics" => agent.topics = self.names(value),
-                "status" => {
-                    agent.status = self
-                        .fitting(value.as_str().and_then(AgentStatus::parse))
-                        .unwrap_or_default()
-                }
-                "supervisor" => agent.supervisor = Some(self.name(value)),
-                "session" => {
-                    agent.session = Some(self.text(value, |text| {
-                        (1..=limits::SESSION_KEY).contains(&text.len())
-                    }))
-                }
-                _ => {
-                    self.check_key(&key, &KEYS, &format!("/agents/{n}"));
-                    agent.rest.insert(key, value);
-                }
-            }
-        }
-        self.fits &= !agent.id.is_empty();
-        if agent.is_human() && agent.is_retired() {
-            let what = "the human is always registered and cannot retire";
-            self.problems.push(
-                Problem::new("reserved_name", what)
-                    .at(format!("/agents/{n}/status"))
-                    .fix("remove its status"),
-            );
-        }
-        // A supervisor can decide in the place of its agent.
-        if agent.is_human() && agent.supervisor.is_some() {
-            self.problems.push(
-                Problem::new("reserved_name", "the human has no supervisor")
-                    .at(format!("/agents/{n}/supervisor"))
-                    .fix("remove its supervisor"),
-            );
-        }
-        agent
-    }
-
-    /// Reports a key that is nearly a known one. Other keys are the person's own.
-    fn check_key(&mut self, key: &str, known: &[&'static str], above: &str) {
-        if ["x-", "x_", "_"].iter().any(|start| key.starts_with(start)) {
-            return;
-        }
-        let folded = key.replace(['_', '-'], "").to_ascii_lowercase();
-        let other = OTHER_KEYS.iter().find(|(name, _)| *name == folded);
-        let near = other.map(|(_, known)| *known).or_else(|| {
-            let mut near = known.iter();
-            near.find(|known| strsim::osa_distance(&folded, known) <= usize::from(known.len() > 3))
-                .copied()
-        });
-        if let Some(near) = near.filter(|near| known.contains(near) && *near != key) {
-            let what = format!("{} is not a key of the registry", quoted(key));
-            let place = format!("{above}/{}", key.replace('~', "~0").replace('/', "~1"));
-            let problem = Problem::new("misnamed_field", what).at(place);
-            self.problems.push(problem.fix(format!(
-                "write {near} instead; put data of your own under another name"
-            )));
-        }
-    }
-
-    fn aliases(&mut self, aliases: Option<Value>) -> Vec<(String, Vec<String>)> {
-        let Some(aliases) = aliases else {
-            return Vec::new();
-        };
-        let entries = self.object(aliases).into_iter();
-        entries
-            .map(|(alias, target)| {
-                let addresses = self.addresses(&alias, target);
-                (alias, addresses)
-            })
-            .collect()
-    }
-
-    fn addresses(&mut self, alias: &str, target: Value) -> Vec<String> {
-        let targets = match target {
-            Value::Array(targets) => targets,
-            target => vec![target],
-        };
-        self.fits &= id::is_name(alias) && !targets.is_empty();
-        let texts: Vec<String> = targets
-            .into_iter()
-            .map(|target| self.text(target, |text| !text.is_empty()))
-            .collect();
-        for problem in texts.iter().filter_map(|text| Address::parse(text).err()) {
-            self.problems.push(problem.at(format!("/aliases/{alias}")));
-        }
-        texts
-    }
-
-    fn names(&mut self, value: Value) -> Vec<String> {
-        let names = self.list(Some(value)).into_iter();
-        names.map(|name| self.name(name)).collect()
-    }
-
-    fn name(&mut self, value: Value) -> String {
-        self.text(value, id::is_name)
-    }
-
-    fn text(&mut self, value: Value, fits: fn(&str) -> bool) -> String {
-        let text = match value {
-            Value::String(text) if fits(&text) => Some(text),
-            _ => None,
-        };
-        self.fitting(text).unwrap_or_default()
-    }
-
-    fn list(&mut self, value: Option<Value>) -> Vec<Value> {
-        let list = match value {
-            Some(Value::Array(list)) => Some(list),
-            _ => None,
-        };
-        self.fitting(list).unwrap_or_default()
-    }
-
-    fn object(&mut self, value: Value) -> Map<String, Value> {
-        let object = match value {
-            Value::Object(object) => Some(object),
-            _ => None,
-        };
-        self.fitting(object).unwrap_or_default()
-    }
-
-    fn fitting<T>(&mut self, read: Option<T>) -> Option<T> {
-        self.fits &= read.is_some();
-        read
-    }
-
-    /// Builds the indexes, and finds names that two entries use.
-    fn index(&mut self, agents: &[Agent], aliases: &[(String, Vec<String>)]) -> RegistryIndex {
-        let mut index = RegistryIndex::default();
-        for (n, agent) in agents.iter().enumerate() {
-            let at = position(n);
-            self.claim(
-                &mut index,
-                agents,
-                aliases,
-                &agent.id,
-                NameHolder::Agent { at, is_name: false },
-            );
-            if let Some(name) = &agent.name {
-                self.claim(
-                    &mut index,
-                    agents,
-                    aliases,
-                    name,
-                    NameHolder::Agent { at, is_name: true },
-                );
-            }
-            index.ids.insert(agent.id.clone(), at);
-            index.groups(agent, at);
-        }
-        for (n, agent) in agents.iter().enumerate() {
-            if agent.is_human() {
-                continue;
-            }
-            let at = position(n);
-            let words = [(Some(&*agent.id), false), (agent.name.as_deref(), true)];
-            for (word, is_name) in words {
-                if let Some(word) = word
-                    && !is_own_role(agent, word)
-                {
-                    self.compare_with_roles(&index, word, NameHolder::Agent { at, is_name });
-                }
-            }
-        }
-        for (n, (alias, _)) in aliases.iter().enumerate() {
-            self.claim(
-                &mut index,
-                agents,
-                aliases,
-                alias,
-                NameHolder::Alias(position(n)),
-            );
-            index.aliases.insert(alias.clone(), position(n));
-        }
-        for (n, (alias, targets)) in aliases.iter().enumerate() {
-            let agent = index.now(aliases, alias).map(|at| &agents[at as usize]);
-            let is_of_role =
-                agent.is_some_and(|agent| !agent.is_human() && is_own_role(agent, alias));
-            if !is_of_role && !index.is_same_role(alias, targets) {
-                self.compare_with_roles(&index, alias, NameHolder::Alias(position(n)));
-            }
-        }
-        index
-    }
-
-    /// Finds a name that means a role of other agents: `@name` would not reach them.
-    fn compare_with_roles(&mut self, index: &RegistryIndex, name: &str, holder: NameHolder) {
-        let Some((role, _)) = index.roles.named(name) else {
-            return;
-        };
-        let what = format!(
-            "{} has the name of a role: `@{name}` would not reach the agents with the role {}",
-            holder.entry(name),
-            quoted(role)
-        );
-        let kind = match holder {
-            NameHolder::Agent { .. } => "agent",
-            NameHolder::Alias(_) => "alias",
-        };
-        self.problems.push(
-            Problem::new("collision", what)
-                .at(holder.place(name))
-                .fix(format!("use another name for the {kind} or for the role")),
-        );
-    }
-
-    /// Assigns a name to an entry, unless it is reserved or used by another entry, in any letter case.
-    fn claim(
-        &mut self,
-        index: &mut RegistryIndex,
-        agents: &[Agent],
-        aliases: &[(String, Vec<String>)],
-        name: &str,
-        holder: NameHolder,
-    ) {
-        let of_human =
-            matches!(holder, NameHolder::Agent { at, .. } if agents[at as usize].is_human());
-        if let Some(word) = address::reserved(name)
-            && !(of_human && name == id::HUMAN)
-        {
-            let what = format!(
-                "{} uses the reserved word `{word}`, or looks like it",
-                holder.entry(name)
-            );
-            self.problems.push(
-                Problem::new("reserved_name", what)
-                    .at(holder.place(name))
-                    .fix("use another name"),
-            );
-            return;
-        }
-        index
-            .by_lower_case
-            .insert(name.to_ascii_lowercase(), holder);
-        match index.looks.entry(name_skeleton(name)) {
-            Entry::Vacant(free) => {
-                free.insert(holder);
-            }
-            // An agent's display name may equal its own id in any letter case.
-            Entry::Occupied(mut taken) if taken.get().is_name_of(holder) => {
-                taken.insert(holder);
-            }
-            Entry::Occupied(taken) => {
-                let first = *taken.get();
-                let written = first.written(agents, aliases);
-                let theirs = first.entry(written);
-                let how = if written.eq_ignore_ascii_case(name) {
-                    "have the same name (letter case is ignored)"
-                } else {
-                    "have names that look the same"
-                };
-                let what = format!("{theirs} and {} {how}", holder.entry(name));
-                let fix = match (first, holder) {
-                    (NameHolder::Agent { .. }, NameHolder::Agent { .. }) => {
-                        "rename one of them; some file systems ignore letter case"
-                    }
-                    _ => "rename one of them, or remove the alias",
-                };
-                self.problems.push(
-                    Problem::new("collision", what)
-                        .at(holder.place(name))
-                        .fix(fix),
-                );
-            }
-        }
-    }
+    let folded = key.replace(['_', '-'], "").to_ascii_lowercase();
+    let other = OTHER_KEYS.iter().find(|(name, _)| *name == folded);
+    let is_near = |known: &&&str| {
+        strsim::osa_distance(&folded, known) <= usize::from(known.len() > 3)
+            || other.is_some_and(|(_, other)| other == *known)
+    };
+    let Some(near) = known.iter().find(is_near) else {
+        return Ok(());
+    };
+    let what = format!("{} is not a key of the registry", quoted(key));
+    let fix = format!("write {near} instead; put data of your own under another name");
+    let place = format!("{above}/{}", escaped(key));
+    Err(Box::new(
+        Problem::new("misnamed_field", what).at(place).fix(fix),
+    ))
 }
 
-/// Returns true if an agent may have this name, although it is a role, because it is its own role.
-fn is_own_role(agent: &Agent, name: &str) -> bool {
-    agent
-        .role
-        .as_ref()
-        .is_some_and(|role| role.eq_ignore_ascii_case(name))
+fn check_alias(alias: &str, targets: &[String]) -> Result<()> {
+    let place = format!("/aliases/{}", escaped(alias));
+    if !id::is_name(alias) {
+        let problem = Problem::new("bad_registry", "the name of the alias is invalid");
+        return Err(Box::new(problem.at(place).fix(format!("give {WORD}"))));
+    }
+    for target in targets {
+        Address::parse(target).map_err(|problem| problem.at(place.as_str()))?;
+    }
+    Ok(())
+}
+
+/// The problem of a value that the registry cannot have.
+fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Box<Problem> {
+    let mut place = String::new();
+    for segment in error.path() {
+        match segment {
+            Segment::Seq { index } => place += &format!("/{index}"),
+            Segment::Map { key } => place += &format!("/{}", escaped(key)),
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    let message = error.inner().to_string();
+    let (what, fix) = match message.strip_prefix("missing field ") {
+        Some(field) => (format!("the key {field} is missing"), "add it".to_owned()),
+        None => (
+            "the value is invalid".to_owned(),
+            format!("give {}", wanted(&message)),
+        ),
+    };
+    Box::new(Problem::new("bad_registry", what).at(place).fix(fix))
+}
+
+fn not_json(error: &serde_json::Error) -> Box<Problem> {
+    let place = format!("line {} column {}", error.line(), error.column());
+    let text = error.to_string();
+    let said = text.split(" at line ").next().unwrap_or_default();
+    let problem = Problem::new(
+        "not_json",
+        format!("registry.json is not JSON here: {said}"),
+    );
+    Box::new(
+        problem
+            .at(place)
+            .fix("correct it, or restore it from a backup"),
+    )
+}
+
+/// A key as a part of a JSON pointer.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn position(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 impl RegistryIndex {
-    /// Returns true if the addresses of an alias are the role that its name means.
-    fn is_same_role(&self, alias: &str, addresses: &[String]) -> bool {
-        let [address] = addresses else {
-            return false;
-        };
-        let Ok(Address::Role(role)) = Address::parse(address) else {
-            return false;
-        };
-        let same = self.roles.named(alias).zip(self.roles.named(&role));
-        same.is_some_and(|((one, _), (other, _))| one.eq_ignore_ascii_case(other))
+    /// Builds the indexes. Fails for a reserved name, and for a name that two entries use.
+    fn new(agents: &[Agent], aliases: &BTreeMap<String, Vec<String>>) -> Result<RegistryIndex> {
+        let mut index = RegistryIndex::default();
+        for (n, agent) in agents.iter().enumerate() {
+            check_human(agent, n)?;
+            index.ids.insert(agent.id.clone(), position(n));
+            index.add_to_groups(agent, position(n));
+        }
+        for entry in entries(agents, aliases) {
+            let agent = entry.agent.map(|at| &agents[at as usize]);
+            let is_human = agent.is_some_and(Agent::is_human) && entry.name == id::HUMAN;
+            if let Some(word) = address::reserved(&entry.name)
+                && !is_human
+            {
+                let what = format!("{entry} uses the reserved word `{word}`, or looks like it");
+                let problem = Problem::new("reserved_name", what).at(entry.place);
+                return Err(Box::new(problem.fix("use another name")));
+            }
+            index.add_name(entry)?;
+        }
+        Ok(index)
     }
 
-    fn groups(&mut self, agent: &Agent, at: u32) {
+    /// Assigns a name to an entry. Fails if another entry has a name that looks the same.
+    fn add_name(&mut self, entry: NamedEntry) -> Result<()> {
+        let first = match self.names.entry(name_skeleton(&entry.name)) {
+            Entry::Vacant(free) => {
+                free.insert(entry);
+                return Ok(());
+            }
+            Entry::Occupied(taken) => taken.into_mut(),
+        };
+        // An agent's display name may look like its own id.
+        if first.agent.is_some() && first.agent == entry.agent {
+            return Ok(());
+        }
+        let how = if first.name.eq_ignore_ascii_case(&entry.name) {
+            "have the same name (letter case is ignored)"
+        } else {
+            "have names that look the same"
+        };
+        let problem = Problem::new("collision", format!("{first} and {entry} {how}"));
+        let fix = "rename one of them; some file systems ignore letter case";
+        Err(Box::new(problem.at(entry.place).fix(fix)))
+    }
+
+    fn add_to_groups(&mut self, agent: &Agent, at: u32) {
         let counts = !agent.is_human() && !agent.is_retired() && !agent.is_left();
         let member = counts.then_some(at);
         join(&mut self.everybody, member);
@@ -460,62 +330,94 @@ fn join(group: &mut Vec<u32>, member: Option<u32>) {
     }
 }
 
-impl NameHolder {
-    fn is_name_of(self, other: NameHolder) -> bool {
-        match (self, other) {
-            (NameHolder::Agent { at, .. }, NameHolder::Agent { at: other, .. }) => at == other,
-            _ => false,
-        }
-    }
-
-    /// The name of an entry in a conflict, such as `agents/3 "Bob"`.
-    fn entry(self, name: &str) -> String {
-        match self {
-            NameHolder::Agent { at, .. } => format!("agents/{at} {}", quoted(name)),
-            NameHolder::Alias(_) => format!("aliases {}", quoted(name)),
-        }
-    }
-
-    fn place(self, name: &str) -> String {
-        match self {
-            NameHolder::Agent { at, is_name } => {
-                format!("/agents/{at}/{}", if is_name { "name" } else { "id" })
-            }
-            NameHolder::Alias(_) => format!("/aliases/{name}"),
-        }
-    }
-
-    fn written<'a>(self, agents: &'a [Agent], aliases: &'a [(String, Vec<String>)]) -> &'a str {
-        match self {
-            NameHolder::Agent { at, is_name } => {
-                let agent = &agents[at as usize];
-                match &agent.name {
-                    Some(name) if is_name => name,
-                    _ => &agent.id,
-                }
-            }
-            NameHolder::Alias(at) => &aliases[at as usize].0,
-        }
-    }
+/// All names, in the order of the file.
+fn entries<'a>(
+    agents: &'a [Agent],
+    aliases: &'a BTreeMap<String, Vec<String>>,
+) -> impl Iterator<Item = NamedEntry> + use<'a> {
+    let of_agents = agents.iter().enumerate().flat_map(|(n, agent)| {
+        agent.names().map(move |(key, name)| NamedEntry {
+            name: name.to_owned(),
+            place: format!("/agents/{n}/{key}"),
+            agent: Some(position(n)),
+        })
+    });
+    of_agents.chain(aliases.keys().map(|alias| NamedEntry {
+        name: alias.clone(),
+        place: format!("/aliases/{alias}"),
+        agent: None,
+    }))
 }
 
-fn position(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-fn not_json(error: &serde_json::Error) -> Problem {
-    let place = format!("line {} column {}", error.line(), error.column());
-    let text = error.to_string();
-    let said = text.split(" at line ").next().unwrap_or_default();
-    let (what, fix) = match error.classify() {
-        Category::Eof => (
-            "registry.json is incomplete".to_owned(),
-            "complete it, or restore it from a backup",
-        ),
-        _ => (
-            format!("registry.json is not JSON here: {said}"),
-            "correct it, or restore it from a backup",
-        ),
+/// A supervisor can decide in the place of its agent, so the human has none.
+fn check_human(agent: &Agent, n: usize) -> Result<()> {
+    let key = if !agent.is_human() {
+        return Ok(());
+    } else if agent.is_retired() {
+        "status"
+    } else if agent.supervisor.is_some() {
+        "supervisor"
+    } else {
+        return Ok(());
     };
-    Problem::new("not_json", what).at(place).fix(fix)
+    let what = "the human is always registered, and has no supervisor";
+    let problem = Problem::new("reserved_name", what).at(format!("/agents/{n}/{key}"));
+    Err(Box::new(problem.fix(format!("remove its {key}"))))
+}
+
+impl Registry {
+    /// Fails for a name that means a role of other agents: `@name` would not reach them.
+    fn check_roles(&self) -> Result<()> {
+        for entry in entries(&self.agents, &self.aliases) {
+            let Some((role, _)) = self.index.roles.named(&entry.name) else {
+                continue;
+            };
+            let (agent, kind) = match entry.agent {
+                Some(at) => (Some(self.at(at)), "agent"),
+                None => (self.now(&entry.name), "alias"),
+            };
+            let is_human = agent.is_some_and(Agent::is_human);
+            let own = agent.and_then(|agent| agent.role.as_deref());
+            let is_own = own.is_some_and(|role| role.eq_ignore_ascii_case(&entry.name));
+            let is_allowed = match entry.agent {
+                Some(_) => is_human || is_own,
+                None => is_own && !is_human || self.is_same_role(&entry.name),
+            };
+            if is_allowed {
+                continue;
+            }
+            let name = &entry.name;
+            let what = format!(
+                "{entry} has the name of a role: `@{name}` would not reach the agents with the role {}",
+                quoted(role)
+            );
+            let fix = format!("use another name for the {kind} or for the role");
+            let problem = Problem::new("collision", what).at(entry.place);
+            return Err(Box::new(problem.fix(fix)));
+        }
+        Ok(())
+    }
+
+    /// Returns true if the only address of an alias is the role that its name means.
+    fn is_same_role(&self, alias: &str) -> bool {
+        let Some([address]) = self.aliases.get(alias).map(Vec::as_slice) else {
+            return false;
+        };
+        let Ok(Address::Role(role)) = Address::parse(address) else {
+            return false;
+        };
+        let roles = &self.index.roles;
+        let same = roles.named(alias).zip(roles.named(&role));
+        same.is_some_and(|((one, _), (other, _))| one.eq_ignore_ascii_case(other))
+    }
+}
+
+/// The name of an entry in a conflict, such as `agents[3].id "Bob"`.
+impl std::fmt::Display for NamedEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.agent {
+            Some(_) => write!(f, "{} {}", in_words(&self.place), quoted(&self.name)),
+            None => write!(f, "the alias {}", quoted(&self.name)),
+        }
+    }
 }

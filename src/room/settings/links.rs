@@ -1,8 +1,10 @@
 //! The setting `links`: the links of this room to other rooms.
 
-use super::nats::{self, NatsAddress, NatsSettings};
+use super::nats::{NatsAddress, NatsSettings};
 use super::ssh::SshAddress;
-use super::values::{read_checked, read_own_budget, read_word};
+use super::values::{
+    parse_word, read_accept, read_budget, read_file, read_known_as, read_replicas, read_word,
+};
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
 use serde::de::Error;
@@ -10,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A link, as the settings describe it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "LinkFields")]
 pub struct LinkSettings {
     /// The carrier of the mail.
     pub carrier: Carrier,
@@ -39,13 +42,13 @@ pub struct LinkBudget {
     /// The limit of its messages in a window.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "read_own_budget"
+        deserialize_with = "read_budget"
     )]
     pub messages: Option<u32>,
     /// The limit of copies of its messages in a window.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "read_own_budget"
+        deserialize_with = "read_budget"
     )]
     pub copies: Option<u32>,
 }
@@ -94,19 +97,9 @@ pub type LinkTags = BTreeMap<String, Vec<AcceptedAddress>>;
 const DEFAULT: [AcceptedAddress; 2] = [AcceptedAddress::Agents, AcceptedAddress::Roles];
 
 impl Carrier {
-    const WORDS: [(&'static str, Carrier); 4] = [
-        ("dir", Carrier::Dir),
-        ("ssh", Carrier::Ssh),
-        ("nats", Carrier::Nats),
-        ("none", Carrier::None),
-    ];
-
     /// The carrier with this name.
     pub fn parse(word: &str) -> Option<Carrier> {
-        Carrier::WORDS
-            .into_iter()
-            .find(|(known, _)| *known == word)
-            .map(|(_, carrier)| carrier)
+        parse_word(word)
     }
 
     /// Returns true if it connects to other machines.
@@ -116,36 +109,30 @@ impl Carrier {
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        Carrier::WORDS
-            .into_iter()
-            .find(|(_, carrier)| *carrier == self)
-            .map_or("", |(word, _)| word)
+        match self {
+            Carrier::Dir => "dir",
+            Carrier::Ssh => "ssh",
+            Carrier::Nats => "nats",
+            Carrier::None => "none",
+        }
     }
 }
 
 impl AcceptedAddress {
-    const WORDS: [(&'static str, AcceptedAddress); 5] = [
-        ("agents", AcceptedAddress::Agents),
-        ("roles", AcceptedAddress::Roles),
-        ("all", AcceptedAddress::All),
-        ("topics", AcceptedAddress::Topics),
-        ("human", AcceptedAddress::Human),
-    ];
-
     /// The kind with this name.
     pub fn parse(word: &str) -> Option<AcceptedAddress> {
-        AcceptedAddress::WORDS
-            .into_iter()
-            .find(|(known, _)| *known == word)
-            .map(|(_, accept)| accept)
+        parse_word(word)
     }
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        AcceptedAddress::WORDS
-            .into_iter()
-            .find(|(_, accept)| *accept == self)
-            .map_or("", |(word, _)| word)
+        match self {
+            AcceptedAddress::Agents => "agents",
+            AcceptedAddress::Roles => "roles",
+            AcceptedAddress::All => "all",
+            AcceptedAddress::Topics => "topics",
+            AcceptedAddress::Human => "human",
+        }
     }
 }
 
@@ -178,19 +165,12 @@ struct LinkFields {
     accept: Vec<AcceptedAddress>,
     #[serde(default)]
     budget: LinkBudget,
-    #[serde(default, deserialize_with = "nats::read_file")]
+    #[serde(default, deserialize_with = "read_file")]
     credentials: Option<String>,
-    #[serde(default, deserialize_with = "nats::read_file")]
+    #[serde(default, deserialize_with = "read_file")]
     ca: Option<String>,
-    #[serde(default, deserialize_with = "nats::read_replicas")]
+    #[serde(default, deserialize_with = "read_replicas")]
     replicas: Option<u8>,
-}
-
-impl<'de> Deserialize<'de> for LinkSettings {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LinkSettings, D::Error> {
-        let fields = LinkFields::deserialize(deserializer)?;
-        LinkSettings::try_from(fields).map_err(D::Error::custom)
-    }
 }
 
 impl TryFrom<LinkFields> for LinkSettings {
@@ -206,20 +186,26 @@ impl TryFrom<LinkFields> for LinkSettings {
             return Err("expected `credentials`, `ca` and `replicas` only for the carrier `nats`");
         }
         let address = &fields.address;
-        match fields.carrier {
-            Carrier::Dir if !is_path(address) => {
-                return Err("expected an address such as \"../po/.mailbag\"");
-            }
-            Carrier::Ssh if SshAddress::parse(address).is_none() => {
-                return Err("expected an address such as \"po:/srv/po/.mailbag\"");
-            }
-            Carrier::Nats if NatsAddress::parse(address).is_none() => {
-                return Err("expected an address such as \"nats://po:4222\"");
-            }
-            Carrier::None if !address.is_empty() => {
-                return Err("expected no address for the carrier `none`");
-            }
-            _ => {}
+        let (is_valid, wanted) = match fields.carrier {
+            Carrier::Dir => (
+                is_path(address),
+                "expected an address such as \"../po/.mailbag\"",
+            ),
+            Carrier::Ssh => (
+                SshAddress::parse(address).is_some(),
+                "expected an address such as \"po:/srv/po/.mailbag\"",
+            ),
+            Carrier::Nats => (
+                NatsAddress::parse(address).is_some(),
+                "expected an address such as \"nats://po:4222\"",
+            ),
+            Carrier::None => (
+                address.is_empty(),
+                "expected no address for the carrier `none`",
+            ),
+        };
+        if !is_valid {
+            return Err(wanted);
         }
         Ok(LinkSettings {
             carrier: fields.carrier,
@@ -239,19 +225,6 @@ fn default_carrier() -> Carrier {
 
 fn default_accept() -> Vec<AcceptedAddress> {
     DEFAULT.to_vec()
-}
-
-fn read_accept<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<AcceptedAddress>, D::Error> {
-    let words = AcceptedAddress::WORDS.map(|(word, _)| format!("\"{word}\""));
-    let wanted = format!("an array of {}", words.join(", "));
-    read_checked(deserializer, |_| true, &wanted)
-}
-
-fn read_known_as<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let wanted = "a tag such as \"fit\"";
-    read_checked(deserializer, |tag: &String| is_tag(tag), wanted).map(Some)
 }
 
 /// Reads the links. Two tags must differ in more than letter case.

@@ -20,17 +20,15 @@ pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::address::{self, is_display_name};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
-use toml::de::DeTable;
-use values::{read_checked, read_span, read_window, read_word, to_toml, write_span};
-
-/// The allowed time for the human's decision on a permission request.
-const PERMISSION_WITHIN: RangeInclusive<Duration> =
-    Duration::from_secs(1)..=Duration::from_secs(10 * 60);
+use toml::de::{DeTable, Deserializer};
+use values::{
+    read_attach_from, read_context, read_message_bytes, read_names, read_permission_within,
+    read_stale_after, read_tag, read_window, read_word, read_worklog, to_toml, write_span,
+};
 
 /// The agents that may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -245,19 +243,14 @@ impl Settings {
         link.known_as.as_deref().or(self.tag.as_deref())
     }
 
-    /// Reads `settings.toml`, or returns all problems with their lines.
-    pub fn parse(text: &str) -> Result<Settings, Vec<Problem>> {
-        let (table, syntax) = DeTable::parse_recoverable(text);
-        match Settings::deserialize(toml::de::Deserializer::from(table.clone())) {
-            Ok(settings) if syntax.is_empty() => {
-                let keys = KEYS.iter().map(|key| key.key);
-                let given = keys
-                    .filter(|key| table.get_ref().contains_key(*key))
-                    .collect();
-                Ok(Settings { given, ..settings })
-            }
-            _ => Err(problems::problems_of(text, &table, &syntax)),
-        }
+    /// Reads `settings.toml`, or returns the first problem with its line.
+    pub fn parse(text: &str) -> Result<Settings, Box<Problem>> {
+        let table = DeTable::parse(text).map_err(|e| Box::new(problems::not_toml(text, &e)))?;
+        let is_given = |key: &&str| table.get_ref().contains_key(*key);
+        let given = KEYS.iter().map(|key| key.key).filter(is_given).collect();
+        let settings = Settings::deserialize(Deserializer::from(table))
+            .map_err(|e| Box::new(problems::bad_setting(text, &e)))?;
+        Ok(Settings { given, ..settings })
     }
 
     /// The tags of the links, each with the kinds of addresses that mail from there may have.
@@ -343,20 +336,6 @@ pub(crate) fn link_key(tag: &str) -> String {
     format!("links.{tag}")
 }
 
-fn read_tag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let prefixes = address::PREFIXES.map(|prefix| format!("`{prefix}`"));
-    let wanted = format!(
-        "a name of letters, digits, . _ -, not reserved, and none of {}",
-        prefixes.join(", ")
-    );
-    read_checked(deserializer, |tag: &String| is_tag(tag), &wanted).map(Some)
-}
-
-fn read_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let wanted = "a path, not one of the room's own directories";
-    read_checked(deserializer, |path: &String| is_context(path), wanted)
-}
-
 fn is_context(path: &str) -> bool {
     const OWN: [&str; 10] = [
         "inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool",
@@ -370,41 +349,10 @@ fn is_context(path: &str) -> bool {
     !path.is_empty() && !path.contains('\0') && !matches!(path, "." | "./") && !OWN.contains(&first)
 }
 
-fn read_attach_from<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let wanted = "an array of absolute paths, none of them \"/\"";
-    read_checked(
-        deserializer,
-        |paths: &Vec<String>| are_absolute(paths),
-        wanted,
-    )
-}
-
 fn are_absolute(paths: &[String]) -> bool {
     paths
         .iter()
         .all(|path| path.starts_with('/') && path != "/" && !path.contains('\0'))
-}
-
-fn read_message_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let allowed = MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST;
-    let wanted = format!(
-        "a whole number of bytes from {} to {}",
-        allowed.start(),
-        allowed.end()
-    );
-    read_checked(deserializer, |bytes| allowed.contains(bytes), &wanted)
-}
-
-fn read_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let wanted = format!(
-        "an array of different names, each of 1 to {} ASCII letters, none reserved",
-        limits::DISPLAY_NAME
-    );
-    read_checked(
-        deserializer,
-        |names: &Vec<String>| are_names(names),
-        &wanted,
-    )
 }
 
 fn are_names(names: &[String]) -> bool {
@@ -417,18 +365,7 @@ fn are_names(names: &[String]) -> bool {
     })
 }
 
-fn read_stale_after<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let wanted = "a duration such as \"6h\", or \"0\" for never";
-    read_span(deserializer, Duration::ZERO..=Duration::MAX, wanted)
-}
-
-fn read_permission_within<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Duration, D::Error> {
-    let wanted = "a duration from 1s to 10m";
-    read_span(deserializer, PERMISSION_WITHIN, wanted)
-}
-
+/// The value of the setting `worklog`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WorklogValue {
@@ -436,18 +373,21 @@ enum WorklogValue {
     Path(String),
 }
 
-fn read_worklog<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let wanted = "true, false, or a relative path that ends in \".md\", without .. and without names that begin with a dot";
-    read_checked(deserializer, is_worklog_value, wanted).map(|value| match value {
-        WorklogValue::Switch(is_on) => is_on.then(|| WORKLOG.to_owned()),
-        WorklogValue::Path(path) => Some(path),
-    })
+impl WorklogValue {
+    fn is_valid(&self) -> bool {
+        match self {
+            WorklogValue::Switch(_) => true,
+            WorklogValue::Path(path) => is_worklog(path),
+        }
+    }
 }
 
-fn is_worklog_value(value: &WorklogValue) -> bool {
-    match value {
-        WorklogValue::Switch(_) => true,
-        WorklogValue::Path(path) => is_worklog(path),
+impl From<WorklogValue> for Option<String> {
+    fn from(value: WorklogValue) -> Option<String> {
+        match value {
+            WorklogValue::Switch(is_on) => is_on.then(|| WORKLOG.to_owned()),
+            WorklogValue::Path(path) => Some(path),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The settings of a link over a NATS cluster: its servers, and what proves to each side who the other one is.
 
-use super::values::read_checked;
-use serde::{Deserializer, Serialize};
+use serde::Serialize;
 
 /// The most servers of an address.
 const SERVERS_MOST: usize = 16;
@@ -22,24 +21,8 @@ pub struct NatsSettings {
     pub replicas: Option<u8>,
 }
 
-/// Reads the path of a file.
-pub(super) fn read_file<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    let wanted = "a path that begins with \"/\" or \"~/\"";
-    read_checked(deserializer, |path: &String| is_file(path), wanted).map(Some)
-}
-
-/// Reads the number of servers that keep a stream.
-pub(super) fn read_replicas<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u8>, D::Error> {
-    let wanted = format!("a whole number from 1 to {REPLICAS_MOST}");
-    read_checked(deserializer, |n| (1..=REPLICAS_MOST).contains(n), &wanted).map(Some)
-}
-
-// A path that depends on no working directory.
-fn is_file(path: &str) -> bool {
+/// Returns true for a path that depends on no working directory.
+pub(super) fn is_file(path: &str) -> bool {
     (path.starts_with('/') || path.starts_with("~/")) && !path.contains(char::is_control)
 }
 

@@ -1,129 +1,62 @@
-//! The problems of a `settings.toml`: each with its line and a correction.
+//! The first problem of a `settings.toml`, with its line and a correction.
 
-use super::Settings;
-use super::values::to_toml;
 use crate::base::error::{Problem, did_you_mean};
-use crate::base::limits;
 use crate::message::address::quoted;
-use serde::Deserialize;
-use serde_json::Value;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer, Error};
+use crate::room::checked::wanted;
+use toml::de::Error;
 
-/// Longest default value that is shown with an error, in bytes.
-const DEFAULT_SHOWN: usize = 100;
-
-/// Returns the problems of all keys. Each key is read alone, because serde stops at the first error.
-pub(super) fn problems_of(
-    text: &str,
-    table: &Spanned<DeTable<'_>>,
-    syntax: &[Error],
-) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = syntax.iter().map(|error| not_toml(text, error)).collect();
-    for (name, value) in table.get_ref() {
-        let one = DeTable::from_iter([(name.clone(), value.clone())]);
-        let alone = Deserializer::from(Spanned::new(table.span(), one));
-        if let Err(error) = Settings::deserialize(alone) {
-            let at = error.span().map_or(name.span().start, |span| span.start);
-            let mut path = vec![name.get_ref().to_string()];
-            add_inner_keys(value, at, &mut path);
-            problems.push(problem(&path, error.message()).at(line(text, at)));
+/// The problem of a value in `settings.toml`.
+pub(super) fn bad_setting(text: &str, error: &Error) -> Problem {
+    let shown = error.to_string();
+    let key = shown.trim_end().rsplit_once("\nin `");
+    let key = key.map_or("settings.toml", |(_, key)| key.trim_end_matches('`'));
+    let problem = match unknown_field(error.message()) {
+        Some((name, fix)) => {
+            let what = format!("unknown setting {}", quoted(name));
+            Problem::new("unknown_setting", what).fix(fix)
         }
-    }
-    problems.truncate(limits::PROBLEMS);
-    problems
-}
-
-/// Adds the keys of the tables in `value` that lead to this offset.
-fn add_inner_keys(value: &Spanned<DeValue<'_>>, at: usize, path: &mut Vec<String>) {
-    let inner = value
-        .get_ref()
-        .as_table()
-        .into_iter()
-        .flatten()
-        .find(|(_, value)| value.span().contains(&at));
-    if let Some((name, value)) = inner {
-        path.push(name.get_ref().to_string());
-        add_inner_keys(value, at, path);
-    }
-}
-
-fn problem(path: &[String], message: &str) -> Problem {
-    if let Some(rest) = message.strip_prefix("unknown field `")
-        && let Some((name, known)) = rest.split_once("`, expected ")
-    {
-        return unknown(name, known);
-    }
-    let wanted = message
-        .rsplit_once("expected ")
-        .map_or(message, |(_, wanted)| wanted);
-    let wanted = if message.starts_with("unknown variant") {
-        wanted.replace('`', "\"")
-    } else {
-        wanted.replace("a boolean", "true or false")
+        None => {
+            let what = format!("{key} has an invalid value");
+            Problem::new("bad_setting", what).fix(format!("give {}", wanted(error.message())))
+        }
     };
-    let default = default_value(path);
-    let or_default = if default.is_empty() || default.len() > DEFAULT_SHOWN {
-        String::new()
-    } else {
-        format!(", such as the default {default}")
-    };
-    let what = format!("{} has an invalid value", path.join("."));
-    Problem::new("bad_setting", what).fix(format!("give {wanted}{or_default}"))
+    problem.at(line_of(text, error))
 }
 
-fn default_value(path: &[String]) -> String {
-    let defaults = serde_json::to_value(Settings::default()).unwrap_or_default();
-    let value = path
-        .iter()
-        .try_fold(&defaults, |value, key| value.get(key))
-        .filter(|value| !matches!(value, Value::Object(fields) if fields.is_empty()));
-    value.map(to_toml).unwrap_or_default()
+/// The problem of a text that is not TOML.
+pub(super) fn not_toml(text: &str, error: &Error) -> Problem {
+    let message = error.message().lines().next().unwrap_or_default();
+    let what = format!("settings.toml is not TOML here: {message}");
+    Problem::new("not_toml", what)
+        .at(line_of(text, error))
+        .fix("write `key = value`, with strings in quotes; `mailbag settings` lists the keys")
 }
 
-/// The problem of an unknown key. `known` has the known keys in backticks.
-fn unknown(name: &str, known: &str) -> Problem {
+/// The name in serde's message about an unknown field, with the correction.
+fn unknown_field(message: &str) -> Option<(&str, String)> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (name, known) = rest.split_once("`, expected ")?;
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     let fix = did_you_mean(name, known.iter().copied())
         .unwrap_or_else(|| format!("use one of {}", known.join(", ")));
-    let what = format!("unknown setting {}", quoted(name));
-    Problem::new("unknown_setting", what).fix(fix)
+    Some((name, fix))
 }
 
-fn not_toml(text: &str, error: &Error) -> Problem {
-    let place = error
-        .span()
-        .map(|span| line(text, span.start))
-        .unwrap_or_default();
-    let message = error.message().lines().next().unwrap_or_default();
-    Problem::new(
-        "not_toml",
-        format!("settings.toml is not TOML here: {message}"),
-    )
-    .at(place)
-    .fix("write `key = value`, with strings in quotes; `mailbag settings` lists the keys")
-}
-
-fn line(text: &str, offset: usize) -> String {
+fn line_of(text: &str, error: &Error) -> String {
+    let offset = error.span().map_or(0, |span| span.start);
     let ends = text.bytes().take(offset).filter(|byte| *byte == b'\n');
     format!("line {}", 1 + ends.count())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::room::settings::KEYS;
-
-    fn only_problem(text: &str) -> Problem {
-        let mut problems = Settings::parse(text).expect_err(text);
-        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
-        problems.remove(0)
-    }
+    use crate::room::settings::{KEYS, Settings};
 
     #[test]
     fn every_key_is_found_by_a_near_name() {
         for key in KEYS {
-            let problem = only_problem(&format!("\n{}x = 1\n", key.key));
+            let text = format!("\n{}x = 1\n", key.key);
+            let problem = Settings::parse(&text).expect_err(&text);
             assert_eq!(
                 (problem.code.as_str(), problem.place.as_str()),
                 ("unknown_setting", "line 2")
@@ -139,7 +72,7 @@ mod tests {
                 "[budget]\ncopies = 1\nmessages = -1\n",
                 "line 3",
                 "budget.messages has an invalid value",
-                "give a whole number from 0 (no limit) to 1000000, such as the default 6000",
+                "give a whole number from 0 (no limit) to 1000000",
             ),
             (
                 "[budget]\nmesages = 1\n",
@@ -151,13 +84,13 @@ mod tests {
                 "guard = 1\n",
                 "line 1",
                 "guard has an invalid value",
-                "give one of \"off\", \"warn\", \"deny\", such as the default \"deny\"",
+                "give one of \"off\", \"warn\", \"deny\"",
             ),
             (
                 "mailbox = \"yes\"\n",
                 "line 1",
                 "mailbox has an invalid value",
-                "give true or false, such as the default false",
+                "give true or false",
             ),
             (
                 "[links.po]\ncarier = \"ssh\"\n",
@@ -165,8 +98,14 @@ mod tests {
                 "unknown setting \"carier\"",
                 "did you mean carrier?",
             ),
+            (
+                "tag = \"po\"\ncontext = \n",
+                "line 2",
+                "settings.toml is not TOML here: string values must be quoted, expected literal string",
+                "write `key = value`, with strings in quotes; `mailbag settings` lists the keys",
+            ),
         ] {
-            let problem = only_problem(text);
+            let problem = Settings::parse(text).expect_err(text);
             assert_eq!(
                 (
                     problem.place.as_str(),

@@ -1,6 +1,9 @@
 //! The settings that are tables: `budget`, `answer_within` and `escalation`.
 
-use super::values::{read_budget, read_checked, read_span, read_window, write_span};
+use super::values::{
+    read_announcements, read_attempts, read_budget, read_supervisor, read_window, read_within,
+    write_span,
+};
 use crate::base::{clock, limits};
 use crate::message::Priority;
 use serde::de::Error;
@@ -43,14 +46,6 @@ impl Default for SenderBudget {
             announcements: 30,
         }
     }
-}
-
-fn read_announcements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let wanted = format!(
-        "a whole number from 0 (digests only) to {}",
-        limits::BUDGET_MOST
-    );
-    read_checked(deserializer, |n| *n <= limits::BUDGET_MOST, &wanted)
 }
 
 /// The time limits for answers, by [`Priority`]. Zero means no limit.
@@ -128,9 +123,6 @@ pub struct EscalationSettings {
     pub within: Duration,
 }
 
-/// The largest number of rounds.
-const ATTEMPTS_MOST: u32 = 100;
-
 impl Default for EscalationSettings {
     fn default() -> EscalationSettings {
         EscalationSettings {
@@ -139,19 +131,4 @@ impl Default for EscalationSettings {
             within: Duration::from_secs(30 * 60),
         }
     }
-}
-
-fn read_attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let wanted = format!("a whole number from 1 to {ATTEMPTS_MOST}");
-    read_checked(deserializer, |n| (1..=ATTEMPTS_MOST).contains(n), &wanted)
-}
-
-fn read_supervisor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let wanted = "an address such as \"lead\"";
-    read_checked(deserializer, |text: &String| !text.is_empty(), wanted).map(Some)
-}
-
-fn read_within<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let allowed = Duration::from_nanos(1)..=limits::DEADLINE_MOST;
-    read_span(deserializer, allowed, "a duration such as \"30m\"")
 }

@@ -1,72 +1,90 @@
 //! Values of `settings.toml`: reading with checks, and writing as TOML.
 
-use crate::base::clock;
-use crate::base::limits;
-use serde::de::{DeserializeOwned, Error, IntoDeserializer};
+use super::links::{AcceptedAddress, is_tag};
+use super::nats::{REPLICAS_MOST, is_file};
+use super::{MESSAGE_BYTES_LEAST, WorklogValue, are_absolute, are_names, is_context};
+use crate::base::{clock, limits};
+use crate::message::address;
+use crate::room::checked::checked;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The shortest budget window that the settings may set.
-const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
+/// Durations from a second to a day.
+const WINDOW: RangeInclusive<Duration> = Duration::from_secs(1)..=limits::BUDGET_WINDOW_MOST;
 
-/// Reads a value that passes a check. The error describes a valid value after the word `expected`.
-pub(super) fn read_checked<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-    is_valid: impl Fn(&T) -> bool,
-    wanted: &str,
-) -> Result<T, D::Error> {
-    T::deserialize(deserializer)
-        .ok()
-        .filter(is_valid)
-        .ok_or_else(|| D::Error::custom(format_args!("expected {wanted}")))
+/// The allowed time for the human's decision on a permission request.
+const PERMISSION_WITHIN: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(10 * 60);
+
+/// The largest number of rounds before a supervisor is asked.
+const ATTEMPTS_MOST: u32 = 100;
+
+/// A duration such as `10m`.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct SpanValue(Duration);
+
+impl TryFrom<String> for SpanValue {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<SpanValue, &'static str> {
+        clock::span(&text).map(SpanValue).ok_or("no duration")
+    }
+}
+
+impl From<SpanValue> for Duration {
+    fn from(span: SpanValue) -> Duration {
+        span.0
+    }
+}
+
+checked! {
+    read_tag: String, |tag| is_tag(tag), format!(
+        "a name of letters, digits, . _ -, not reserved, and none of {}",
+        address::PREFIXES.join(", ")
+    );
+    read_known_as: String, |tag| is_tag(tag), "a tag such as \"fit\"";
+    read_accept: Vec<AcceptedAddress>, |_| true, "an array of \"agents\", \"roles\", \"all\", \"topics\", \"human\"";
+    read_context: String, |path| is_context(path), "a path, not one of the room's own directories";
+    read_attach_from: Vec<String>, |paths| are_absolute(paths), "an array of absolute paths, none of them \"/\"";
+    read_message_bytes: u64, |bytes| (MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST).contains(bytes), format!(
+        "a whole number of bytes from {MESSAGE_BYTES_LEAST} to {}", limits::MESSAGE_BYTES_MOST
+    );
+    read_names: Vec<String>, |names| are_names(names), format!(
+        "an array of different names, each of 1 to {} ASCII letters, none reserved", limits::DISPLAY_NAME
+    );
+    read_stale_after: SpanValue, |_| true, "a duration such as \"6h\", or \"0\" for never";
+    read_window: SpanValue, |span| WINDOW.contains(&span.0), "a duration from 1s to 24h";
+    read_permission_within: SpanValue, |span| PERMISSION_WITHIN.contains(&span.0), "a duration from 1s to 10m";
+    read_within: SpanValue, |span| !span.0.is_zero() && span.0 <= limits::DEADLINE_MOST, "a duration such as \"30m\"";
+    read_worklog: WorklogValue, WorklogValue::is_valid, "true, false, or a relative path that ends in \".md\", \
+        without .. and without names that begin with a dot";
+    read_budget: u32, |n| *n <= limits::BUDGET_MOST, format!(
+        "a whole number from 0 (no limit) to {}", limits::BUDGET_MOST
+    );
+    read_announcements: u32, |n| *n <= limits::BUDGET_MOST, format!(
+        "a whole number from 0 (digests only) to {}", limits::BUDGET_MOST
+    );
+    read_attempts: u32, |n| (1..=ATTEMPTS_MOST).contains(n), format!("a whole number from 1 to {ATTEMPTS_MOST}");
+    read_supervisor: String, |text| !text.is_empty(), "an address such as \"lead\"";
+    read_file: String, |path| is_file(path), "a path that begins with \"/\" or \"~/\"";
+    read_replicas: u8, |n| (1..=REPLICAS_MOST).contains(n), format!("a whole number from 1 to {REPLICAS_MOST}");
 }
 
 /// Reads one word of an enum. The error lists the words, even for a value that is not text.
 pub(super) fn read_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    T::deserialize(
-        String::deserialize(deserializer)
-            .unwrap_or_default()
-            .into_deserializer(),
-    )
+    let word = String::deserialize(deserializer).unwrap_or_default();
+    T::deserialize(word.into_deserializer())
 }
 
-/// Reads a duration such as `10m`.
-pub(super) fn read_span<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    allowed: RangeInclusive<Duration>,
-    wanted: &str,
-) -> Result<Duration, D::Error> {
-    let is_allowed = |text: &String| clock::span(text).is_some_and(|span| allowed.contains(&span));
-    read_checked(deserializer, is_allowed, wanted)
-        .map(|text| clock::span(&text).unwrap_or_default())
-}
-
-/// Reads a duration from a second to a day.
-pub(super) fn read_window<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Duration, D::Error> {
-    let allowed = BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
-    read_span(deserializer, allowed, "a duration from 1s to 24h")
-}
-
-/// Reads a number of messages or copies.
-pub(super) fn read_budget<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let wanted = format!(
-        "a whole number from 0 (no limit) to {}",
-        limits::BUDGET_MOST
-    );
-    read_checked(deserializer, |n| *n <= limits::BUDGET_MOST, &wanted)
-}
-
-/// As [`read_budget`], for a key that may be missing.
-pub(super) fn read_own_budget<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u32>, D::Error> {
-    read_budget(deserializer).map(Some)
+/// The value of an enum with this name.
+pub(super) fn parse_word<T: DeserializeOwned>(word: &str) -> Option<T> {
+    T::deserialize(Value::from(word)).ok()
 }
 
 /// Writes a duration such as `10m`.
@@ -76,9 +94,7 @@ pub(super) fn write_span<S: Serializer>(span: &Duration, serializer: S) -> Resul
 
 /// The TOML of a value on one line. Empty without a value.
 pub(super) fn to_toml(value: &impl Serialize) -> String {
-    serde_json::to_value(value)
-        .map(|value| json_to_toml(&value))
-        .unwrap_or_default()
+    json_to_toml(&serde_json::to_value(value).unwrap_or_default())
 }
 
 fn json_to_toml(value: &Value) -> String {
@@ -88,17 +104,15 @@ fn json_to_toml(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(json_to_toml).collect();
             format!("[{}]", items.join(", "))
         }
+        Value::Object(fields) if fields.is_empty() => "{}".into(),
         Value::Object(fields) => {
+            let is_given = |(_, value): &(&String, &Value)| !value.is_null();
             let fields: Vec<String> = fields
                 .iter()
-                .filter(|(_, value)| !value.is_null())
+                .filter(is_given)
                 .map(|(key, value)| format!("{} = {}", toml_key(key), json_to_toml(value)))
                 .collect();
-            if fields.is_empty() {
-                "{}".into()
-            } else {
-                format!("{{ {} }}", fields.join(", "))
-            }
+            format!("{{ {} }}", fields.join(", "))
         }
         // Numbers, booleans and strings of JSON are valid in TOML, except for one control character.
         plain => plain.to_string().replace('\u{7f}', "\\u007f"),
@@ -106,11 +120,8 @@ fn json_to_toml(value: &Value) -> String {
 }
 
 fn toml_key(key: &str) -> String {
-    let is_bare = !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-    if is_bare {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if !key.is_empty() && key.chars().all(is_bare) {
         key.to_owned()
     } else {
         Value::from(key).to_string()

@@ -285,7 +285,7 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
         }
         match registry.add(Registry::admit(agent)) {
             Ok(with) => registry = with,
-            Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Rejected(problems)),
+            Err(problem) => tracing::warn!("can't admit {agent}: {problem}"),
         }
     }
     router

@@ -177,7 +177,7 @@ fn subscribe(
         match edited {
             Ok(edited) => registry = edited,
             // The sender was removed in the meantime, so there is nothing to subscribe.
-            Err(problems) => tracing::warn!(seq, "not done: {}", Error::Rejected(problems)),
+            Err(problem) => tracing::warn!(seq, "not done: {problem}"),
         }
     }
     let after = registry.to_json();
