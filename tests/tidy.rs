@@ -125,11 +125,6 @@ const JOINS: &[TidyException] = &[
         &["src/base/error.rs"],
     ),
     (
-        "process.directory.join(place)",
-        "where another process looks for its room",
-        &["src/doctor/sessions.rs"],
-    ),
-    (
         "directory.join(",
         "only shown: where lines are kept",
         &["src/router/projections/channels/foreign.rs"],

@@ -3,14 +3,12 @@
 //! No operation follows a symbolic link below its directory. The comment of each operation says what survives a kill
 //! and what survives a power cut.
 
-use super::allowance::{OPEN, charge_read};
 use super::file::File;
 use super::fs::{Existing, Fs, Meta, Open, Sync, make_new_directory};
 use super::listing::DirectoryListing;
 use super::root::root;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{process, test_variable};
-use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -115,7 +113,6 @@ impl Dir {
     /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
     /// a directory with a million files needs little memory.
     pub fn list(&self) -> Result<DirectoryListing> {
-        charge_read(OPEN).doing("list", &self.path)?;
         Ok(DirectoryListing {
             entries: self.fs.list().doing("list", &self.path)?,
             path: self.path.clone(),
@@ -153,7 +150,6 @@ impl Dir {
 
     /// Opens a file in this directory for reading. Never blocks and never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
-        charge_read(OPEN).doing_in("open", self.path(), &name)?;
         self.open_file(name, Open::Look, "open")
     }
 
@@ -170,28 +166,42 @@ impl Dir {
     /// The whole content of a regular file of at most `most` bytes. `None` if the file does not exist.
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<Vec<u8>>> {
         let name = name.as_ref();
+        match self.read_head(name, most)? {
+            Some((_, false)) => Err(Error::state(
+                self.at(name),
+                "is too large",
+                "move it to another place",
+            )),
+            read => Ok(read.map(|(bytes, _)| bytes)),
+        }
+    }
+
+    /// The first `most` bytes of a regular file, and whether they are the whole file. `None` if it does not exist.
+    pub fn read_head(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<(Vec<u8>, bool)>> {
+        let name = name.as_ref();
         let Some(file) = self.look_if_exists(name)? else {
             return Ok(None);
         };
         let meta = file.meta().doing_in("look at", self.path(), name)?;
-        if meta.kind != FileType::RegularFile || meta.size > most {
-            let what = if meta.kind == FileType::RegularFile {
-                "is too large"
-            } else {
-                "is not a regular file"
-            };
-            return Err(Error::state(
-                self.at(name),
-                what,
-                "move it to another place",
-            ));
-        }
-        charge_read(meta.size).doing_in("read", self.path(), name)?;
-        let mut bytes = Vec::with_capacity(meta.size as usize + 1);
+        meta.check_regular(&self.at(name))?;
+        let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);
         file.take(most)
             .read_to_end(&mut bytes)
             .doing_in("read", self.path(), name)?;
-        Ok(Some(bytes))
+        let is_whole = meta.size <= bytes.len() as u64;
+        Ok(Some((bytes, is_whole)))
+    }
+
+    /// The last bytes of a file, at most `most`. The file may grow at the same time.
+    pub fn read_end(&self, name: impl AsRef<Path>, most: u64) -> Result<Vec<u8>> {
+        let name = name.as_ref();
+        let file = self.look(name)?;
+        let size = file.meta().doing_in("look at", self.path(), name)?.size;
+        let length = size.min(most);
+        let mut end = vec![0; length as usize];
+        file.read_exact_at(&mut end, size - length)
+            .doing_in("read", self.path(), name)?;
+        Ok(end)
     }
 
     /// Creates a file with this content, never over another file. A kill can leave a partial file, which the caller

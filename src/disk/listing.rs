@@ -1,6 +1,5 @@
 //! The names in a directory, read one after the other.
 
-use super::allowance::{NAME, charge_read};
 use super::fs::{DirectoryEntry, Listing};
 use crate::base::error::{ErrorContext, Result};
 use std::path::Path;
@@ -16,10 +15,6 @@ impl Iterator for DirectoryListing {
     type Item = Result<DirectoryEntry>;
 
     fn next(&mut self) -> Option<Result<DirectoryEntry>> {
-        let entry = self.entries.next()?.doing("list", &self.path);
-        Some(entry.and_then(|entry| {
-            charge_read(NAME).doing("list", &self.path)?;
-            Ok(entry)
-        }))
+        Some(self.entries.next()?.doing("list", &self.path))
     }
 }

@@ -28,21 +28,6 @@ pub fn free(dir: &Dir) -> Option<Volume> {
     dir.fs.volume()
 }
 
-/// The most directories that this user may watch.
-pub fn watches() -> Option<u64> {
-    number("sys/fs/inotify/max_user_watches")
-}
-
-/// The most programs of this user that may watch directories.
-pub fn watchers() -> Option<u64> {
-    number("sys/fs/inotify/max_user_instances")
-}
-
-/// The most files that a process started by this one may hold open.
-pub fn open_files() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
-}
-
 /// The path below `top` of a file that a bind mount shows elsewhere. `None` if it has no such path, or without a table
 /// of mounts.
 pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
@@ -398,63 +383,6 @@ pub(super) fn numbers_are_ours() -> bool {
     numbers.is_none_or(|numbers| numbers.split_whitespace().count() == 1)
 }
 
-/// A process of this user, with its start environment.
-#[derive(Debug, Clone)]
-pub struct ProcessEnvironment {
-    /// The process number.
-    pub pid: u32,
-    /// The parent's process number.
-    pub parent: u32,
-    /// The system session: a terminal, or a group that a test harness started.
-    pub session: u32,
-    /// The working directory.
-    pub directory: PathBuf,
-    /// The requested environment variables at its start.
-    pub variables: Vec<Option<String>>,
-}
-
-/// All processes of this user with a readable environment, with the values of these variables.
-pub fn processes(variables: &[&str]) -> Vec<ProcessEnvironment> {
-    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else {
-        return Vec::new();
-    };
-    let pids = listing
-        .flatten()
-        .filter_map(|entry| entry.name.to_str()?.parse().ok());
-    pids.filter_map(|pid| process(pid, variables)).collect()
-}
-
-fn process(pid: u32, variables: &[&str]) -> Option<ProcessEnvironment> {
-    let at = proc().join(pid.to_string());
-    let environment = paths::read(&at.join("environ")).ok()?;
-    let variables: Vec<Option<String>> = variables
-        .iter()
-        .map(|name| value_in(&environment, name))
-        .collect();
-    let stat = paths::read_text(&at.join("stat")).ok()?;
-    // The program's name may contain spaces and brackets: proc_pid_stat(5).
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
-    let directory = paths::read_link(&at.join("cwd")).ok()?;
-    (state != "Z").then_some(ProcessEnvironment {
-        pid,
-        parent,
-        session,
-        directory,
-        variables,
-    })
-}
-
-/// The value of a variable in an environment block. `None` if it is missing or empty.
-fn value_in(environment: &[u8], name: &str) -> Option<String> {
-    let mut entries = environment.split(|&byte| byte == 0);
-    let value =
-        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
-}
-
 /// The signals that this process ignores since its start, such as SIGHUP under `nohup`.
 fn ignored_signals() -> Vec<i32> {
     let status = paths::read_text(&proc().join("self/status")).unwrap_or_default();
@@ -535,14 +463,6 @@ pub fn end_with_us(command: &mut Command) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = command;
-}
-
-fn number(name: &str) -> Option<u64> {
-    paths::read_text(&proc().join(name))
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
 }
 
 /// The directory `/proc`. Test builds can replace it, to set the machine's limits.

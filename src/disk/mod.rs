@@ -9,18 +9,14 @@
 //!
 //! The meaning of a file does not belong here, nor do the rules for its access.
 
-mod allowance;
 mod append;
 mod barrier;
 mod copy;
 mod directory;
 mod draft;
-mod end;
 pub mod fs;
 mod file;
 pub mod git;
-mod hard_links;
-mod head;
 mod power_cut_safety;
 pub mod layout;
 pub mod process_ancestry;
@@ -39,7 +35,6 @@ mod real;
 pub mod root;
 mod sorted;
 
-pub use allowance::{charge_read, is_half_used, limit_reads};
 pub use append::{AppendFile, forget, rewrite};
 pub use barrier::Barrier;
 pub use copy::{CopyResult, copy};
@@ -47,7 +42,6 @@ pub use directory::{Dir, events_work, has_stable_inodes};
 pub use draft::{DraftFile, put};
 pub use file::File;
 pub use fs::{DirectoryEntry, Meta, ReadLeaseResult};
-pub use hard_links::HardLinkSearch;
 pub use listing::DirectoryListing;
 pub use locks::{LockFile, is_locked};
 pub use note::NoteFile;

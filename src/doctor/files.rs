@@ -8,20 +8,15 @@ use crate::disk::layout;
 use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
-use crate::room::registry::Registry;
 use crate::room::{Room, RouterPresence};
 use crate::router::projections::channels::{
     CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
 };
 use crate::router::recover;
 
-pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
-    match room.registry() {
-        Ok(registry) => Some(registry),
-        Err(e) => {
-            findings.push(unreadable("registry", room, layout::REGISTRY, &e));
-            None
-        }
+pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) {
+    if let Err(e) = room.registry() {
+        findings.push(unreadable("registry", room, layout::REGISTRY, &e));
     }
 }
 

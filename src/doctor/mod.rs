@@ -17,15 +17,13 @@ mod git;
 mod storage;
 mod durability;
 mod other_rooms;
-mod sessions;
 mod trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{count_of as count, shell_word};
 use crate::base::written_path::write_path;
 use crate::log::state::{self, ReplayedLog, RoomState};
-use crate::room::created::forget_room;
-use crate::room::registry::Registry;
+use crate::room::consent::forget_room;
 use crate::room::{self, FoundRoom, MissedRoom, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -120,7 +118,6 @@ pub struct DoctorRequest<'a> {
 /// The room under examination, with everything that could be read.
 struct ExaminedRoom<'a> {
     room: &'a Room,
-    registry: Option<Registry>,
     /// The whole log, for damage at its end.
     replayed: Option<ReplayedLog>,
     /// The committed log, for everything else.
@@ -203,7 +200,7 @@ pub fn fix(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
 }
 
 fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
-    let registry = files::registry(room, findings);
+    files::registry(room, findings);
     files::settings(room, findings);
     files::charter(room, findings);
     let replayed = files::log(room, findings);
@@ -212,7 +209,6 @@ fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
         .and_then(|_| files::committed(room, findings));
     let examined = ExaminedRoom {
         room,
-        registry,
         replayed,
         committed,
     };
@@ -228,7 +224,6 @@ fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
     note_failure(drafts::look(room, findings), findings);
     note_failure(mail::look(room, findings), findings);
     hooks::look(&examined, request, findings);
-    sessions::look(&examined, findings);
 }
 
 /// Reports an examination that failed, unless another one found the same error. One unreadable file must not hide the

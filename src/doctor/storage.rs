@@ -1,6 +1,6 @@
 //! Storage: the room's directories and their permissions, the file system, and system limits.
 
-use super::{ExaminedRoom, Finding, count, shell};
+use super::{ExaminedRoom, Finding, shell};
 use crate::base::error::Result;
 use crate::disk::fs::Volume;
 use crate::disk::{Dir, events_work, layout, machine};
@@ -12,10 +12,6 @@ use std::path::{Path, PathBuf};
 const BYTES_LEAST: u64 = 64 << 20;
 /// Fewest free inodes: each message needs several files.
 const FILES_LEAST: u64 = 1000;
-/// Watched directories that belong to no agent: the room, `outbox/` and `inbox/`.
-const PLACES: u64 = 3;
-/// Files that a router keeps open besides its watches: log, spool, conversations, scans.
-const HELD: u64 = 256;
 /// Largest number of directories in a finding.
 const NAMED: usize = 3;
 
@@ -31,8 +27,6 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             what,
             "mailbag run --poll",
         ));
-    } else {
-        bounds(examined, findings)?;
     }
     Ok(())
 }
@@ -179,40 +173,4 @@ fn space(room: &Dir, findings: &mut Vec<Finding>) {
             "mailbag archive --older-than 7d",
         ));
     }
-}
-
-fn bounds(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let (outboxes, inboxes) = (
-        examined.room.directories(layout::OUTBOXES)?.len(),
-        examined.room.directories(layout::INBOXES)?.len(),
-    );
-    // An inbox may have `taken/` as a second directory to watch.
-    let wanted = PLACES + outboxes as u64 + 2 * inboxes as u64;
-    if let Some(most) = machine::watches().filter(|most| *most < wanted) {
-        let what = format!(
-            "a router needs {wanted} directory watches, but the limit of this user is {most}"
-        );
-        let fix = format!(
-            "sudo sysctl fs.inotify.max_user_watches={}",
-            (wanted * 4).max(1 << 16)
-        );
-        findings.push(Finding::warning("few_watches", what, fix));
-    }
-    let waiting = count(inboxes, "agent");
-    if let Some(most) = machine::watchers().filter(|most| *most < inboxes as u64 + 1) {
-        let what = format!(
-            "{waiting} need one watcher each to wait for mail, but the limit of this user is {most}"
-        );
-        let fix = format!(
-            "sudo sysctl fs.inotify.max_user_instances={}",
-            (inboxes as u64 * 4).max(512)
-        );
-        findings.push(Finding::warning("few_watchers", what, fix));
-    }
-    if let Some(most) = machine::open_files().filter(|most| *most < HELD) {
-        let what =
-            format!("a router needs {HELD} open files, but the limit of a process is {most}");
-        findings.push(Finding::warning("few_open_files", what, "ulimit -n 4096"));
-    }
-    Ok(())
 }

@@ -7,15 +7,12 @@
 use super::Room;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::git::{self, Worktree};
-use crate::disk::{HardLinkSearch, layout, machine};
+use crate::disk::{layout, machine};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::subject::ClaimSubject;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
-
-/// The most directory entries in one search for hard links.
-const HARD_LINK_NAMES: usize = 20_000;
 
 /// A path in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,25 +80,6 @@ impl RepositoryBase {
             }
         }
         places
-    }
-
-    /// Other names of a file with several hard links, at and below these places of the room's repository.
-    pub fn hard_links<'p>(
-        &self,
-        file: &Path,
-        places: impl IntoIterator<Item = &'p str>,
-    ) -> Vec<RepositoryPath> {
-        let Some(mut links) = HardLinkSearch::of(&git::resolved(file), HARD_LINK_NAMES) else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for place in places {
-            found.extend(links.below(&layout::below(&self.top, place.as_ref())));
-        }
-        found
-            .iter()
-            .filter_map(|path| self.place_of(path))
-            .collect()
     }
 
     /// Every name of a path in a worktree, as git gives it.

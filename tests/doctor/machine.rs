@@ -5,62 +5,6 @@ use crate::files;
 use crate::world::{World, skip};
 use std::process::Command;
 
-/// Directories in the place of `/proc`, with these bounds.
-fn bounds(world: &World, watches: u64, watchers: u64) -> std::path::PathBuf {
-    let place = world.path().join("proc");
-    let inotify = place.join("sys/fs/inotify");
-    files::make_dir(&inotify);
-    files::write(inotify.join("max_user_watches"), format!("{watches}\n"));
-    files::write(inotify.join("max_user_instances"), format!("{watchers}\n"));
-    place
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn doctor_reports_low_watch_limits_with_the_command_that_raises_them() {
-    let world = World::alice_and_bob();
-    world.pass();
-    let mut command = world.program("doctor --json");
-    let report = report({
-        command.env("MAILBAG_TEST_PROC", bounds(&world, 4, 1));
-        command
-    });
-    let words = [
-        "the limit of this user is 4",
-        "sudo sysctl fs.inotify.max_user_watches=",
-    ];
-    says(&finding(&report, "few_watches"), "warning", &words);
-    let words = [
-        "the limit of this user is 1",
-        "sudo sysctl fs.inotify.max_user_instances=",
-    ];
-    says(&finding(&report, "few_watchers"), "warning", &words);
-}
-
-#[test]
-fn doctor_reports_a_low_limit_of_open_files() {
-    let world = World::with("alice");
-    let program = assert_cmd::cargo::cargo_bin!("mailbag")
-        .display()
-        .to_string();
-    let mut command = Command::new("sh");
-    command
-        .args([
-            "-c",
-            &format!("ulimit -n 64 && exec '{program}' doctor --json"),
-        ])
-        .current_dir(world.path());
-    command
-        .env_remove("MAILBAG_ROOM")
-        .env_remove("MAILBAG_AGENT");
-    let report = report(assert_cmd::Command::from_std(command));
-    says(
-        &finding(&report, "few_open_files"),
-        "warning",
-        &["64", "ulimit -n "],
-    );
-}
-
 #[test]
 fn a_file_system_that_tells_of_no_changes_is_a_note() {
     let world = World::with("alice");

@@ -6,7 +6,6 @@ mod machine;
 mod mending;
 mod place;
 mod room;
-mod sessions;
 
 use crate::world::{Words, World, lossy};
 use serde_json::Value;

@@ -362,45 +362,6 @@ fn edit_path(world: &World, path: &Path) -> String {
 }
 
 #[test]
-fn a_hard_link_to_another_agents_file_is_that_file() {
-    // P157
-    for subject in [
-        "src",
-        "src/**",
-        "src/deep/a.txt",
-        "**/a.txt",
-        "SRC/deep",
-        "./**",
-    ] {
-        let world = project("alice bob");
-        let real = file(world.path(), "src/deep/a.txt", "x");
-        let outside =
-            tempfile::tempdir_in(world.path().parent().expect("a directory")).expect("a directory");
-        let links = [
-            world.path().join("mine.txt"),
-            outside.path().join("mine.txt"),
-        ];
-        for link in &links {
-            std::fs::hard_link(&real, link).expect("a hard link");
-        }
-        claim(&world, "bob", json!({"claims": [subject]}));
-        for link in &links {
-            let said = edit_path(&world, link);
-            assert!(
-                said.contains("a.txt belongs to bob") || said.contains("mine.txt belongs to bob"),
-                "{subject}, {}: {said}",
-                link.display()
-            );
-        }
-        assert_eq!(
-            edit_path(&world, &file(outside.path(), "free.txt", "x")),
-            "",
-            "{subject}"
-        );
-    }
-}
-
-#[test]
 fn other_spellings_of_a_path_are_the_same_file() {
     // P157
     let world = project("alice bob");

@@ -204,8 +204,6 @@ const _: () = assert!(TOOL_WAITS * 2 <= TOOL_THREADS);
 
 /// The largest output of `git`, in bytes.
 pub const GIT_BYTES: u64 = 64 << 20;
-/// The bytes of a room that a hook may read. A room of usual size needs less than a hundredth.
-pub const HOOK_READS: u64 = 128 << 20;
 /// The time limit of a git hook in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
 /// The number of files of other agents that the guard lists one by one.

@@ -2,7 +2,6 @@
 
 use super::hook_git::{self, GitHook};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::clients::git_hooks;
@@ -12,7 +11,6 @@ use crate::clients::install::{DRY_RUN, runs_hooks_of_settings};
 use crate::clients::kind::Client;
 use crate::clients::rewake::{IdleWait, IdleWaitEnd};
 use crate::clients::session_watch;
-use crate::disk::limit_reads;
 use crate::disk::paths::PathQuestions;
 use crate::query::identity;
 use crate::room::Room;
@@ -120,7 +118,6 @@ fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
     let Some(event) = read(client, cx)? else {
         return Ok(());
     };
-    limit_reads(limits::HOOK_READS);
     let from = event.directory.clone().map_or_else(here, Ok)?;
     if args.plugin && runs_hooks_of_settings(client, &from) {
         return print(client, &event, None, ToolVerdict::None, cx);

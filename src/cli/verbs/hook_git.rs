@@ -7,7 +7,6 @@ use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::clients::git_hooks::events;
 use crate::clients::install::DRY_RUN;
 use crate::commands::switch;
-use crate::disk::limit_reads;
 use crate::query::committer::Committer;
 use crate::query::guard::{self, GuardVerdict, OwnedFile};
 use crate::room::Room;
@@ -28,7 +27,6 @@ pub(super) fn run(
     identity: &IdentityArgs,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
-    limit_reads(limits::HOOK_READS);
     let directory = here()?;
     let found = cx.room_of_hook(&directory);
     if std::env::var_os(DRY_RUN).is_some() {

@@ -50,19 +50,8 @@ fn answer(
     let agent = editor(room, caller, event, named)?;
     let_router_process(room, limits::READER_WAIT);
     let (mut claims, ground) = (claims::owners(room)?, RepositoryBase::of(room));
-    let others = claims
-        .held()
-        .iter()
-        .filter(|held| Some(&*held.owner) != agent.as_deref());
-    let places: Vec<&str> = others.filter_map(|held| held.subject.place()).collect();
-    let files: Vec<Vec<RepositoryPath>> = event
-        .files
-        .iter()
-        .map(|file| {
-            let links = ground.hard_links(file, places.iter().copied());
-            [ground.places(file), links].concat()
-        })
-        .collect();
+    let files: Vec<Vec<RepositoryPath>> =
+        event.files.iter().map(|file| ground.places(file)).collect();
     let mut owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
     // Without a router, nothing has released claims that lapsed.
     if !owned.is_empty() && release_lapsed(room) {

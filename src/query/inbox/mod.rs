@@ -457,7 +457,6 @@ impl MailDirectory<'_> {
                 let mail = InboxMessage::new(&self.directory, name, value);
                 match self.origins.find(&mail, bytes, ReadExtent::Whole) {
                     FileAuthor::Router => mail,
-                    FileAuthor::NotChecked => mail.not_checked(),
                     FileAuthor::Other(problem) => self.not_mail(name, problem, bytes),
                 }
             }
@@ -477,7 +476,6 @@ impl MailDirectory<'_> {
         let mail = InboxMessage::new(&self.directory, name, Value::Object(fields));
         match self.origins.find(&mail, bytes, ReadExtent::Beginning) {
             FileAuthor::Router => Some(mail),
-            FileAuthor::NotChecked => Some(mail.not_checked()),
             FileAuthor::Other(_) => None,
         }
     }
@@ -498,14 +496,6 @@ impl MailDirectory<'_> {
 }
 
 impl InboxMessage {
-    /// Mail of an unknown sender: no agent has a name with these words.
-    fn not_checked(self) -> InboxMessage {
-        InboxMessage {
-            from: format!("{} (sender not checked)", self.from),
-            ..self
-        }
-    }
-
     fn new(directory: &Path, name: &OsStr, content: Value) -> InboxMessage {
         let text = |field: &str| {
             content

@@ -4,7 +4,7 @@
 
 use super::InboxMessage;
 use crate::base::error::Result;
-use crate::disk::{is_half_used, layout};
+use crate::disk::layout;
 use crate::log::CommitNote;
 use crate::log::find::RecordFinder;
 use crate::log::state::{self, RoomState};
@@ -26,8 +26,6 @@ pub const RECORD_LOST: &str = "without its record, which the log has lost; sende
 pub(super) enum FileAuthor {
     /// The router: it is the copy of a record.
     Router,
-    /// A hook has no reads left to find out.
-    NotChecked,
     /// Another writer, or an unknown one, for this reason.
     Other(String),
 }
@@ -65,9 +63,6 @@ impl AuthorChecker<'_> {
         bytes: &[u8],
         extent: ReadExtent,
     ) -> FileAuthor {
-        if is_half_used() {
-            return FileAuthor::NotChecked;
-        }
         let is_copy = self.is_copy(mail, bytes, extent);
         match is_copy.and_then(|is_copy| Ok((is_copy, !is_copy && self.is_lost(mail)?))) {
             Ok((true, _)) => FileAuthor::Router,
