@@ -13,7 +13,7 @@ use crate::base::written_path::write_path;
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
 use crate::room::actor::require_person;
-use crate::room::created::forget_room;
+use crate::room::consent::forget_room;
 use crate::room::{self, Room, RoomRemoval};
 use serde::Serialize;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use crate::base::written_path::write_path;
 use crate::disk::paths::PathQuestions;
 use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::actor::require_person;
-use crate::room::consent::{self, ConsentList, LinkConnection, RoomConsent, RoomIdentity};
+use crate::room::consent::{self, KnownRoom, KnownRooms, RoomIdentity};
 use crate::room::settings::{GuardedSetting, link_key};
 use crate::room::{self, Room};
 use serde::Serialize;
@@ -36,11 +36,11 @@ impl RoomTrust {
 /// Inspects the room at a directory, or the one found from there, without using it.
 pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let room = Room::open(&place(asked, from)?)?;
-    let (identity, consents) = (room.identity()?, ConsentList::read()?);
+    let (identity, known) = (room.identity()?, KnownRooms::read()?);
     // Consent without the links of a room would look like consent to them.
     let settings = room.settings()?;
     let links = connections(&settings, &|connection| {
-        consents.agrees_to_link(&identity, connection)
+        known.agrees_to(&identity, &connection.as_setting())
     });
     Ok(RoomTrust {
         links,
@@ -50,15 +50,12 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     })
 }
 
-/// Records consent: the room may be used, these connections may be made, and these settings take effect.
-pub fn agree(
-    trust: &RoomTrust,
-    links: &[ConnectionTrust],
-    settings: &[GuardedSetting],
-) -> Result<()> {
+/// Records consent: the open connections may be made, and the withheld settings take effect.
+pub fn agree(trust: &RoomTrust) -> Result<()> {
     require_person(CONSENT)?;
-    let links: Vec<LinkConnection> = links.iter().map(|link| link.connection.clone()).collect();
-    consent::agree(&trust.identity, &links, settings)
+    let links = trust.open_links().map(|link| link.connection.as_setting());
+    let settings: Vec<GuardedSetting> = links.chain(trust.settings.iter().cloned()).collect();
+    consent::agree(&trust.identity, &settings)
 }
 
 /// The action of these functions, for [`require_person`].
@@ -67,23 +64,25 @@ const CONSENT: &str = "change consent";
 /// Records consent for a link that the person has just set.
 pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
     let settings = room.settings()?;
-    let mut withheld = settings.withheld.iter();
-    if let Some(within_machine) = withheld.find(|setting| setting.key == link_key(tag)) {
-        require_person(CONSENT)?;
-        return consent::agree(&room.identity()?, &[], std::slice::from_ref(within_machine));
-    }
-    let all = connections(&settings, &|_| false);
-    match all.into_iter().find(|link| link.connection.link == tag) {
-        Some(link) => {
+    let withheld = settings.withheld.iter();
+    let within_machine = withheld
+        .filter(|setting| setting.key == link_key(tag))
+        .cloned();
+    let to_another = connections(&settings, &|_| false).into_iter();
+    let to_another = to_another
+        .filter(|link| link.connection.link == tag)
+        .map(|link| link.connection.as_setting());
+    match within_machine.chain(to_another).next() {
+        Some(setting) => {
             require_person(CONSENT)?;
-            consent::agree(&room.identity()?, &[link.connection], &[])
+            consent::agree(&room.identity()?, &[setting])
         }
         None => Ok(()),
     }
 }
 
 /// Revokes all consent for a room, which may no longer exist.
-pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<RoomConsent>> {
+pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<KnownRoom>> {
     require_person(CONSENT)?;
     let named = asked.map(|asked| from.join(asked));
     let found = place(asked, from).ok();
@@ -107,8 +106,10 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<RoomConsent>> {
 }
 
 /// All consent of the user.
-pub fn list() -> Result<Vec<RoomConsent>> {
-    Ok(ConsentList::read()?.rooms)
+pub fn list() -> Result<Vec<KnownRoom>> {
+    let mut rooms = KnownRooms::read()?.rooms;
+    rooms.retain(|room| !room.agreed.is_empty());
+    Ok(rooms)
 }
 
 /// Finds a room: at the given directory or from there, or from the working directory.

@@ -1,17 +1,14 @@
 //! A user's own directory outside any room, for files that no other user may write.
 //!
-//! A file that another user could have written is never read. The opened directory and file are checked, not their
-//! paths.
+//! A file that another user could have written is never read. The opened directory is checked, in which no other user can
+//! replace a file.
 
-use super::directory::synced;
-use super::fs::{Meta, Open, make_new_directory};
+use super::fs::{Meta, make_new_directory};
 use super::{Dir, LockFile};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::process;
 use crate::disk::paths::PathQuestions;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time that a command waits for another command that records consent.
 const TRUST_WAIT: Duration = Duration::from_secs(5);
@@ -23,9 +20,6 @@ const READ_BY_OTHERS: u32 = 0o044;
 /// Permission for the group or for other users to open the files of a directory by name.
 const SEARCH_BY_OTHERS: u32 = 0o011;
 
-/// The permissions of a new file.
-const OWN_FILE: u32 = 0o600;
-
 const OWN: &str = "set MAILBAG_TRUST_DIR to a directory of your own";
 
 /// An opened directory of this kind.
@@ -36,7 +30,7 @@ pub struct UserDirectory {
 impl UserDirectory {
     /// Opens the directory. `None` if it does not exist.
     pub fn open(path: &Path) -> Result<Option<UserDirectory>> {
-        match Dir::open(path) {
+        match Dir::open_room(path) {
             Ok(dir) => {
                 check(&dir.meta()?, path, "700", OWN)?;
                 Ok(Some(UserDirectory { dir }))
@@ -73,8 +67,7 @@ impl UserDirectory {
             }
             at = at.sub(part)?;
         }
-        check(&at.meta()?, path, "700", OWN)?;
-        Ok(UserDirectory { dir: at })
+        UserDirectory::open(path)?.ok_or_else(|| Error::state(path, "was removed", OWN))
     }
 
     /// The path of a file in this directory, for messages.
@@ -84,23 +77,10 @@ impl UserDirectory {
 
     /// The content of a file of at most `most` bytes, or `None` if it does not exist.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
-        let Some(file) = self.dir.look_if_exists(name)? else {
-            return Ok(None);
-        };
-        let meta = file.meta().doing_in("look at", self.dir.path(), name)?;
-        check(&meta, &self.dir.at(name), "600", OWN)?;
-        if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
-            return Err(Error::state(
-                self.dir.at(name),
-                "is not a regular file, or too large",
-                "move it to another place",
-            ));
+        if let Some(meta) = self.dir.stat(name)? {
+            check(&meta, &self.dir.at(name), "600", OWN)?;
         }
-        let mut bytes = Vec::new();
-        file.take(most)
-            .read_to_end(&mut bytes)
-            .doing_in("read", self.dir.path(), name)?;
-        Ok(Some(bytes))
+        self.dir.read(name, most)
     }
 
     /// Returns true if other users can read this file. They also need permission to search the directory.
@@ -115,40 +95,12 @@ impl UserDirectory {
     /// Replaces the content of a file in one step, readable by its owner only. Survives a kill, and after it returns, a
     /// power cut.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let temporary = format!(".{name}.{}.tmp", process::id());
-        self.dir.remove(&temporary)?;
-        let mut file = self
-            .dir
-            .open_file(&temporary, Open::Make(OWN_FILE), "make")?;
-        let written = file
-            .write_all(bytes)
-            .doing_in("write", self.dir.path(), &temporary)
-            .and_then(|()| {
-                synced(file.sync(), || self.dir.at(&temporary))?;
-                self.dir.put_over(&temporary, &self.dir, name)
-            });
-        if written.is_err() {
-            let _ = self.dir.remove(&temporary);
-        }
-        written.and_then(|()| self.dir.sync())
+        self.dir.replace(name, bytes)
     }
 
     /// Locks a file in this directory. Fails after a time limit.
     pub fn hold(&self, name: &str) -> Result<LockFile> {
-        let file = LockFile::from(self.dir.open_file(
-            name,
-            Open::ChangeOrMake(OWN_FILE),
-            "open",
-        )?);
-        let deadline = Instant::now() + TRUST_WAIT;
-        while !file.try_lock().doing_in("lock", self.dir.path(), name)? {
-            if Instant::now() >= deadline {
-                let what = format!("another process holds {}", self.dir.at(name).display());
-                return Err(Error::busy(what, "try again later"));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(file)
+        self.dir.lock_within(name, TRUST_WAIT)
     }
 }
 

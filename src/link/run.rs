@@ -7,7 +7,7 @@ use crate::commands::wait::StandbyRouter;
 use crate::disk::machine;
 use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::Room;
-use crate::room::consent::{ConsentList, LinkConnection};
+use crate::room::consent::{KnownRooms, LinkConnection};
 use crate::router::daemon;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub fn run(room: &Room) -> Result<()> {
         if stop.wait(limits::LINKS_LOOK) {
             break;
         }
-        room.still_exists()?;
+        room.check_place()?;
     }
     carriers.end();
     drop(routing);
@@ -145,9 +145,9 @@ impl ServedLinks {
     }
 
     fn wanted(&self) -> Result<Vec<ConnectionTrust>> {
-        let (identity, consents) = (self.room.identity()?, ConsentList::read()?);
+        let (identity, known) = (self.room.identity()?, KnownRooms::read()?);
         Ok(connections(&self.room.settings()?, &|connection| {
-            consents.agrees_to_link(&identity, connection)
+            known.agrees_to(&identity, &connection.as_setting())
         }))
     }
 

@@ -1,18 +1,21 @@
-//! Consent: the connections that a person agreed to make, and the settings that lead out of a room.
+//! The rooms that this user created, and the settings that lead out of a room and that this user agreed to.
 //!
-//! Consent is recorded outside all rooms, so that a room cannot grant it itself.
+//! One file outside all rooms records both, so that a room cannot grant itself anything. A room from a repository, or a
+//! copied room, is not in it, although its files belong to the user.
 
+use super::settings::{GuardedSetting, link_key};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Meta, UserDirectory, layout};
+use crate::disk::{Dir, Meta, UserDirectory, git, layout};
 use crate::room::key_file::KeyFile;
-use crate::room::settings::GuardedSetting;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The format version of the file.
-const VERSION: u32 = 1;
+/// The most rooms in the record.
+const ROOMS: usize = 1000;
 
 /// The identity of a room. Another room at the same path has another identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,24 +26,24 @@ pub struct RoomIdentity {
     pub room: Option<String>,
 }
 
-/// The consent for one room.
+/// A room in the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoomConsent {
+pub struct KnownRoom {
     /// The room.
     #[serde(flatten)]
     pub identity: RoomIdentity,
-    /// The time of the consent.
+    /// The inode of the room's directory, if this user created the room. Another directory at its path has another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inode: Option<u64>,
+    /// The time of the entry, or of the last consent.
     pub since: String,
-    /// The links that the room may use to connect to others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<TrustedLink>,
-    /// The settings that may take effect.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub settings: Vec<GuardedSetting>,
+    /// The settings that may take effect, each with the hash of its agreed value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agreed: BTreeMap<String, String>,
 }
 
 /// A connection to another room: all values that decide the target of mail, and its sender there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkConnection {
     /// The tag of the other room.
     pub link: String,
@@ -52,139 +55,163 @@ pub struct LinkConnection {
     #[serde(rename = "as")]
     pub known_as: Option<String>,
     /// The file with the credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<KeyFile>,
     /// The file with the certificates that the other side's certificate must come from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<KeyFile>,
 }
 
-/// A connection that may be made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrustedLink {
-    /// The connection.
-    #[serde(flatten)]
-    pub connection: LinkConnection,
-    /// The time of the consent.
-    pub since: String,
+impl LinkConnection {
+    /// The connection as a setting that leads out of the room.
+    pub fn as_setting(&self) -> GuardedSetting {
+        GuardedSetting {
+            key: link_key(&self.link),
+            value: serde_json::to_string(self).expect("plain data"),
+        }
+    }
 }
 
-/// All recorded consent.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ConsentList {
-    version: u32,
-    /// The consent for each room.
-    pub rooms: Vec<RoomConsent>,
+/// The record of this user.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct KnownRooms {
+    /// The rooms, the last changed one last.
+    pub rooms: Vec<KnownRoom>,
 }
 
-impl ConsentList {
+impl KnownRooms {
     /// Reads the record. Without a file it is empty.
-    pub fn read() -> Result<ConsentList> {
+    pub fn read() -> Result<KnownRooms> {
         match UserDirectory::open(&directory()?)? {
             Some(own) => read(&own),
-            None => Ok(ConsentList::none()),
+            None => Ok(KnownRooms::default()),
         }
     }
 
-    fn none() -> ConsentList {
-        ConsentList {
-            version: VERSION,
-            rooms: Vec::new(),
-        }
-    }
-
-    /// The consent for this room, if there is one.
-    pub fn of(&self, identity: &RoomIdentity) -> Option<&RoomConsent> {
-        self.rooms
-            .iter()
-            .find(|consent| consent.identity == *identity)
+    /// Returns true if this user created the room, with this inode of its directory.
+    pub(super) fn has_created(&self, identity: &RoomIdentity, inode: u64) -> bool {
+        let room = self.of(identity);
+        room.is_some_and(|room| room.inode == Some(inode))
     }
 
     /// Returns true if this setting of the room may take effect with exactly this value.
-    pub fn agrees_to_setting(&self, identity: &RoomIdentity, setting: &GuardedSetting) -> bool {
-        self.of(identity)
-            .is_some_and(|consent| consent.settings.contains(setting))
+    pub fn agrees_to(&self, identity: &RoomIdentity, setting: &GuardedSetting) -> bool {
+        let agreed = self
+            .of(identity)
+            .and_then(|room| room.agreed.get(&setting.key));
+        agreed.is_some_and(|agreed| *agreed == hash_of(setting))
     }
 
-    /// Returns true if this room may make exactly this connection.
-    pub fn agrees_to_link(&self, identity: &RoomIdentity, connection: &LinkConnection) -> bool {
-        self.of(identity).is_some_and(|consent| {
-            consent
-                .links
-                .iter()
-                .any(|agreed| agreed.connection == *connection)
-        })
+    fn of(&self, identity: &RoomIdentity) -> Option<&KnownRoom> {
+        self.rooms.iter().find(|room| room.identity == *identity)
+    }
+
+    /// The entry of a room, which becomes the last one. An entry of an earlier room at the same path is removed.
+    fn entry(&mut self, identity: &RoomIdentity) -> &mut KnownRoom {
+        let (here, elsewhere) = std::mem::take(&mut self.rooms)
+            .into_iter()
+            .partition(|room: &KnownRoom| room.identity.path == identity.path);
+        self.rooms = elsewhere;
+        let known = here.into_iter().find(|room| room.identity == *identity);
+        self.rooms.push(known.unwrap_or_else(|| KnownRoom {
+            identity: identity.clone(),
+            inode: None,
+            since: String::new(),
+            agreed: BTreeMap::new(),
+        }));
+        let entry = self.rooms.last_mut().expect("it was added");
+        entry.since = Stamp::now().to_string();
+        entry
+    }
+
+    /// Of too many rooms, the removed ones are dropped first, and then the oldest.
+    fn limit(&mut self) {
+        if self.rooms.len() > ROOMS {
+            self.rooms
+                .retain(|room| Dir::open(Path::new(&room.identity.path)).is_ok());
+        }
+        let first = self.rooms.len().saturating_sub(ROOMS);
+        self.rooms.drain(..first);
     }
 }
 
-/// Records consent for a room, for these links and for these settings. Durable after it
-/// returns.
-pub fn agree(
-    identity: &RoomIdentity,
-    links: &[LinkConnection],
-    settings: &[GuardedSetting],
-) -> Result<()> {
-    change(|consents| {
-        let now = Stamp::now().to_string();
-        // Consent for an earlier room at the same path is removed.
-        let (here, elsewhere) = std::mem::take(&mut consents.rooms)
-            .into_iter()
-            .partition(|consent: &RoomConsent| consent.identity.path == identity.path);
-        consents.rooms = elsewhere;
-        let known = here
-            .into_iter()
-            .find(|consent: &RoomConsent| consent.identity == *identity);
-        let mut consent = known.unwrap_or_else(|| RoomConsent {
-            identity: identity.clone(),
-            since: now.clone(),
-            links: Vec::new(),
-            settings: Vec::new(),
-        });
-        for connection in links {
-            // The present consent for a tag is the only one.
-            consent
-                .links
-                .retain(|agreed| agreed.connection.link != connection.link);
-            consent.links.push(TrustedLink {
-                connection: connection.clone(),
-                since: now.clone(),
-            });
-        }
-        for setting in settings {
-            // The present consent for a key is the only one.
-            consent.settings.retain(|agreed| agreed.key != setting.key);
-            consent.settings.push(setting.clone());
-        }
-        consents.rooms.push(consent);
+fn hash_of(setting: &GuardedSetting) -> String {
+    hex(&hash(setting.value.as_bytes()))
+}
+
+/// Records that this user created a room. Durable after it returns.
+pub(super) fn note_created(identity: &RoomIdentity, inode: u64) -> Result<()> {
+    change(|known| known.entry(identity).inode = Some(inode))
+}
+
+/// Records consent to these settings of a room. Durable after it returns.
+pub fn agree(identity: &RoomIdentity, settings: &[GuardedSetting]) -> Result<()> {
+    change(|known| {
+        let agreed = settings
+            .iter()
+            .map(|setting| (setting.key.clone(), hash_of(setting)));
+        known.entry(identity).agreed.extend(agreed);
     })
 }
 
 /// Revokes all consent for the rooms at these paths, and returns it.
-pub fn revoke(paths: &[String]) -> Result<Vec<RoomConsent>> {
+pub fn revoke(paths: &[String]) -> Result<Vec<KnownRoom>> {
     let mut revoked = Vec::new();
-    change(|consents| {
-        let (gone, kept) = std::mem::take(&mut consents.rooms)
-            .into_iter()
-            .partition(|consent: &RoomConsent| paths.contains(&consent.identity.path));
-        (revoked, consents.rooms) = (gone, kept);
+    change(|known| {
+        for room in &mut known.rooms {
+            if paths.contains(&room.identity.path) && !room.agreed.is_empty() {
+                revoked.push(room.clone());
+                room.agreed.clear();
+            }
+        }
     })?;
     Ok(revoked)
+}
+
+/// The first of these places where this user created a room. The caller has checked that no room is there.
+pub(super) fn find_gone(mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let known = KnownRooms::read().ok()?;
+    let created = |room: &&KnownRoom| room.inode.is_some();
+    let created: Vec<&KnownRoom> = known.rooms.iter().filter(created).collect();
+    places.find(|place| {
+        let is_here = |room: &&KnownRoom| Path::new(&room.identity.path) == resolved(place);
+        created.iter().any(is_here)
+    })
+}
+
+/// Forgets the room that was here.
+pub fn forget_room(place: &Path) -> Result<()> {
+    if UserDirectory::open(&directory()?)?.is_none() {
+        return Ok(());
+    }
+    change(|known| {
+        let is_elsewhere = |room: &KnownRoom| Path::new(&room.identity.path) != resolved(place);
+        known.rooms.retain(is_elsewhere);
+    })
+}
+
+/// The path with links resolved. The room's own directory need not exist.
+fn resolved(place: &Path) -> PathBuf {
+    match (place.parent(), place.file_name()) {
+        (Some(above), Some(name)) => layout::below(&git::resolved(above), name),
+        _ => place.to_path_buf(),
+    }
 }
 
 /// The version of the record: a change of it can change the settings of a room.
 pub fn version() -> Option<Meta> {
     Dir::open(&directory().ok()?)
         .ok()?
-        .stat(layout::TRUST)
+        .stat(layout::KNOWN_ROOMS)
         .ok()?
 }
 
 /// The path of the record.
 pub fn file() -> Result<PathBuf> {
-    Ok(layout::trust_file(&directory()?))
+    Ok(layout::below(&directory()?, layout::KNOWN_ROOMS.as_ref()))
 }
 
-pub(super) fn directory() -> Result<PathBuf> {
+fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| {
         Error::usage(
             "no directory for recorded consent is known",
@@ -196,31 +223,27 @@ pub(super) fn directory() -> Result<PathBuf> {
     })
 }
 
-fn change(edit: impl FnOnce(&mut ConsentList)) -> Result<()> {
+fn change(edit: impl FnOnce(&mut KnownRooms)) -> Result<()> {
     let own = UserDirectory::make(&directory()?)?;
     let _held = own.hold(layout::TRUST_LOCK)?;
-    let mut consents = read(&own)?;
-    edit(&mut consents);
-    let text = serde_json::to_string_pretty(&consents).expect("plain data") + "\n";
-    own.replace(layout::TRUST, text.as_bytes())
+    let mut known = read(&own)?;
+    edit(&mut known);
+    known.limit();
+    let text = serde_json::to_string_pretty(&known).expect("plain data") + "\n";
+    own.replace(layout::KNOWN_ROOMS, text.as_bytes())
 }
 
-fn read(own: &UserDirectory) -> Result<ConsentList> {
-    let Some(bytes) = own.read(layout::TRUST, limits::REGISTRY_BYTES)? else {
-        return Ok(ConsentList::none());
+fn read(own: &UserDirectory) -> Result<KnownRooms> {
+    let Some(bytes) = own.read(layout::KNOWN_ROOMS, limits::REGISTRY_BYTES)? else {
+        return Ok(KnownRooms::default());
     };
-    let what = match serde_json::from_slice::<ConsentList>(&bytes) {
-        Ok(consents) if consents.version == VERSION => return Ok(consents),
-        Ok(ConsentList { version, .. }) => {
-            format!("has version {version}, but this program supports {VERSION}")
-        }
-        Err(e) => format!("cannot be read: {e}"),
-    };
-    Err(Error::state(
-        file().unwrap_or_default(),
-        what,
-        "move it to another place; mailbag then asks for consent again",
-    ))
+    serde_json::from_slice(&bytes).map_err(|e| {
+        Error::state(
+            file().unwrap_or_default(),
+            format!("cannot be read: {e}"),
+            "move it to another place; mailbag then asks for consent again",
+        )
+    })
 }
 
 /// The recorded form of a path. A path that is not UTF-8 is an error, because it could be confused with another.

@@ -16,7 +16,6 @@ pub mod charter;
 mod checked;
 mod choice;
 pub mod consent;
-pub mod created;
 pub mod inbox;
 pub mod key_file;
 pub mod leases;

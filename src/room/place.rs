@@ -1,13 +1,13 @@
 //! The recorded location of a room. It distinguishes a room from its copy, which has the same id and the same log.
 
 use super::Room;
-use super::consent::{RoomIdentity, path_text};
-use super::created::CreatedRoom;
+use super::consent::{self, KnownRooms, RoomIdentity, path_text};
 use crate::base::error::Result;
 use crate::base::test_variable;
 use crate::base::text::shell_path;
 use crate::disk::layout;
 use crate::disk::paths::PathQuestions;
+use crate::room::settings::{GuardedSetting, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -50,18 +50,35 @@ impl Room {
             room: Some(id.to_owned()),
             ..self.identity()?
         };
-        CreatedRoom::new(identity, self.dir.meta()?.inode).note()
+        consent::note_created(&identity, self.dir.meta()?.inode)
     }
 
     /// Returns true if this user created the room here.
-    pub fn is_created_here(&self) -> bool {
+    fn is_created_here(&self, known: &KnownRooms) -> bool {
         // The tests of real file systems mount the disk of a room at other places.
         test_variable("MAILBAG_TEST_CREATED").is_some()
-            || self.as_created().is_ok_and(|created| created.is_noted())
+            || self
+                .identity()
+                .and_then(|identity| Ok(known.has_created(&identity, self.dir.meta()?.inode)))
+                .is_ok_and(|is_created| is_created)
     }
 
-    fn as_created(&self) -> Result<CreatedRoom> {
-        Ok(CreatedRoom::new(self.identity()?, self.dir.meta()?.inode))
+    /// Withholds the settings that lead out of the room. In a room that the user created here, all take effect. In any
+    /// other room, for example from a repository or a copy, each needs the person's consent.
+    pub(super) fn withhold(&self, settings: &mut Settings) {
+        // An unreadable record grants no consent.
+        let known = KnownRooms::read()
+            .inspect_err(|e| tracing::debug!("{e}"))
+            .unwrap_or_default();
+        if self.is_created_here(&known) {
+            return;
+        }
+        let identity = self.identity();
+        let agrees = |setting: &GuardedSetting| {
+            let identity = identity.as_ref();
+            identity.is_ok_and(|identity| known.agrees_to(identity, setting))
+        };
+        settings.withhold(agrees);
     }
 
     /// The original of this room, if this room is a copy.

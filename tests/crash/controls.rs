@@ -14,7 +14,8 @@ use mailbag::disk::layout;
 use mailbag::disk::{Barrier, Dir};
 use mailbag::query::identity::AgentIdentity;
 use mailbag::query::verify::verify;
-use mailbag::room::consent::{self, ConsentList};
+use mailbag::room::consent::{self, KnownRooms};
+use mailbag::room::settings::GuardedSetting;
 use mailbag::room::spool::Spool;
 use mailbag::{Result, Room, agent};
 use serde_json::json;
@@ -209,12 +210,19 @@ fn shares() -> Story {
     Story::new("share", &["alice", "bob"]).then([write, Act::Do(ROOM, share), Act::Do(ROOM, look)])
 }
 
+fn setting() -> GuardedSetting {
+    GuardedSetting {
+        key: "context".to_owned(),
+        value: "\"/etc\"".to_owned(),
+    }
+}
+
 /// A person agrees to a room a second time, and is asked whether it did.
 fn agrees() -> Story {
-    let agree: fn(&Room) -> Result<()> = |room| consent::agree(&room.identity()?, &[], &[]);
+    let agree: fn(&Room) -> Result<()> = |room| consent::agree(&room.identity()?, &[setting()]);
     let look: fn(&Room) -> Result<()> = |room| {
-        let all = ConsentList::read()?;
-        expect(all.of(&room.identity()?).is_some(), "the consent is lost")
+        let is_known = KnownRooms::read()?.agrees_to(&room.identity()?, &setting());
+        expect(is_known, "the consent is lost")
     };
     Story::new("consent", &["alice"]).then([Act::Do(ROOM, agree), Act::Do(ROOM, look)])
 }
@@ -435,7 +443,7 @@ fn the_name_of_the_pack() {
 #[test]
 fn the_consent() {
     misses("the sync of the consent", &agrees(), &CUTS, |call| {
-        is(call, CallName::SyncFile, "/.trust.json")
+        is(call, CallName::SyncFile, "/.rooms.json")
     });
 }
 

@@ -5,7 +5,7 @@ use super::story::Play;
 use crate::sim::Node;
 use mailbag::Room;
 use mailbag::query::verify::verify;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::Path;
 
@@ -77,17 +77,15 @@ pub(crate) fn outside(play: &mut Play) -> Result<Vec<String>, String> {
                 "is kept beside, with"
             };
             things.push(format!("{place} {kept} the text of others"));
-        } else if name.ends_with("/trust.json") {
-            let consent: Value = serde_json::from_str(&text).map_err(|e| format!("{name}: {e}"))?;
-            for room in consent["rooms"].as_array().into_iter().flatten() {
-                for link in room["links"].as_array().into_iter().flatten() {
-                    things.push(format!("consent to {} of {}", link["link"], room["path"]));
-                }
-            }
         } else if name.ends_with("/rooms.json") {
-            let created: Value = serde_json::from_str(&text).map_err(|e| format!("{name}: {e}"))?;
-            for room in created["rooms"].as_array().into_iter().flatten() {
-                things.push(format!("created {}", room["path"]));
+            let known: Value = serde_json::from_str(&text).map_err(|e| format!("{name}: {e}"))?;
+            for room in known["rooms"].as_array().into_iter().flatten() {
+                if !room["inode"].is_null() {
+                    things.push(format!("created {}", room["path"]));
+                }
+                for key in room["agreed"].as_object().into_iter().flat_map(Map::keys) {
+                    things.push(format!("consent to {key} of {}", room["path"]));
+                }
             }
         }
     }

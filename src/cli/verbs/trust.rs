@@ -7,11 +7,9 @@ use crate::cli::context::{CommandContext, here};
 use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::table;
 use crate::commands::trust::{self, RoomTrust};
-use crate::query::connections::ConnectionTrust;
 use crate::room::actor::require_person;
-use crate::room::consent::{LinkConnection, RoomConsent};
+use crate::room::consent::{KnownRoom, LinkConnection};
 use crate::room::key_file::KeyFile;
-use crate::room::settings::GuardedSetting;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -62,12 +60,12 @@ pub(super) enum TrustOutput<'a> {
     /// With `--list`: all recorded consent.
     Rooms {
         /// The rooms.
-        rooms: &'a [RoomConsent],
+        rooms: &'a [KnownRoom],
     },
     /// With `--revoke`: the removed consent.
     Revoked {
         /// The rooms.
-        revoked: &'a [RoomConsent],
+        revoked: &'a [KnownRoom],
     },
 }
 
@@ -103,64 +101,30 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     cx.out.ahead(|out| show(&before, out))?;
-    let all = || TrustGrant {
-        links: before.open_links().cloned().collect(),
-        settings: before.settings.clone(),
-    };
-    let agreed = if args.yes {
-        Some(all())
-    } else {
-        ask(&before, cx)?
-    };
-    if let Some(TrustGrant { links, settings }) = &agreed {
-        trust::agree(&before, links, settings)?;
+    let is_agreed = args.yes || ask(cx)?;
+    if is_agreed {
+        trust::agree(&before)?;
     }
     if cx.out.json {
         let after = trust::look(asked.as_deref(), &from)?;
         cx.out.json(&TrustOutput::Room(&after))?;
     } else {
-        cx.out.line(if agreed.is_some() {
-            "trusted"
-        } else {
-            "not trusted"
-        })?;
+        cx.out
+            .line(if is_agreed { "trusted" } else { "not trusted" })?;
     }
-    Ok(if agreed.is_some() {
-        Exit::Ok
-    } else {
-        Exit::Error
-    })
+    Ok(if is_agreed { Exit::Ok } else { Exit::Error })
 }
 
-/// Everything that the person trusts in a room.
-struct TrustGrant {
-    links: Vec<ConnectionTrust>,
-    settings: Vec<GuardedSetting>,
-}
-
-/// Asks the person. `None` without consent.
-fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGrant>> {
+/// Asks the person.
+fn ask(cx: &mut CommandContext) -> Result<bool> {
     require_person("change consent")?;
-    let asks = |question: &str| {
-        cx.out.ask(question)?.ok_or_else(|| {
-            Error::usage(
-                "cannot ask for consent without a terminal",
-                "run `mailbag trust` at a terminal, or give --yes to trust all of this",
-            )
-        })
-    };
-    let mut links: Vec<ConnectionTrust> = standing.open_links().cloned().collect();
-    if !links.is_empty()
-        && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")?
-    {
-        links.clear();
-    }
-    let mut settings = standing.settings.clone();
-    if !settings.is_empty() && !asks("Let the settings that are not trusted yet take effect?")? {
-        settings.clear();
-    }
-    let is_any = !links.is_empty() || !settings.is_empty();
-    Ok(is_any.then_some(TrustGrant { links, settings }))
+    let question = "Let these links connect, and these settings take effect?";
+    cx.out.ask(question)?.ok_or_else(|| {
+        Error::usage(
+            "cannot ask for consent without a terminal",
+            "run `mailbag trust` at a terminal, or give --yes to trust all of this",
+        )
+    })
 }
 
 fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
@@ -226,24 +190,14 @@ fn list(cx: &mut CommandContext) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn consents(rooms: &[RoomConsent], out: &CommandOutput) -> Vec<Vec<String>> {
-    let rows = rooms.iter().flat_map(|room: &RoomConsent| {
-        let path = sanitize::line(&room.identity.path).into_owned();
-        let links = room.links.iter().map(|agreed| {
-            let what = format!("connect to {}", connection(&agreed.connection));
-            (&agreed.since, what)
-        });
-        let settings = room.settings.iter().map(|setting| {
-            let what = format!("set {} to {}", setting.key, setting.value);
-            (&room.since, what)
-        });
-        links.chain(settings).map(move |(since, what)| {
-            vec![
-                path.clone(),
-                out.column_time(since),
-                sanitize::line(&what).into_owned(),
-            ]
-        })
-    });
-    rows.collect()
+fn consents(rooms: &[KnownRoom], out: &CommandOutput) -> Vec<Vec<String>> {
+    let row = |room: &KnownRoom| {
+        let keys: Vec<&str> = room.agreed.keys().map(String::as_str).collect();
+        vec![
+            sanitize::line(&room.identity.path).into_owned(),
+            out.column_time(&room.since),
+            sanitize::line(&keys.join(", ")).into_owned(),
+        ]
+    };
+    rooms.iter().map(row).collect()
 }

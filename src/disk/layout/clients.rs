@@ -39,10 +39,8 @@ pub fn backup(file: &Path) -> PathBuf {
 
 /// The variable that sets the directory for recorded consent.
 pub const TRUST_DIRECTORY: &str = "MAILBAG_TRUST_DIR";
-/// The file with recorded consent.
-pub const TRUST: &str = "trust.json";
-/// The rooms that the user created, in the same directory.
-pub const CREATED_ROOMS: &str = "rooms.json";
+/// The rooms that the user created, and recorded consent.
+pub const KNOWN_ROOMS: &str = "rooms.json";
 /// The lock file for changes of recorded consent.
 pub const TRUST_LOCK: &str = "trust.lock";
 /// The key that signs decisions of the person, in [`key_directory`].
@@ -97,11 +95,6 @@ pub fn launch_agent(name: &str) -> Option<PathBuf> {
 pub fn of_person(path: &str) -> PathBuf {
     let below_home = path.strip_prefix("~/").zip(std::env::home_dir());
     below_home.map_or_else(|| PathBuf::from(path), |(below, home)| home.join(below))
-}
-
-/// The file with recorded consent in its directory.
-pub fn trust_file(directory: &Path) -> PathBuf {
-    directory.join(TRUST)
 }
 
 /// The directory for the key that signs decisions, in the home directory that the user database names. No variable sets
