@@ -44,8 +44,6 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
         LockAttempt::Ours(lock) => Some(lock),
         LockAttempt::Theirs(_) => None,
     };
-    let since = Instant::now();
-    let still = pause(&room.dir)?;
     let to = empty(room, asked)?;
     let report = BackupReport {
         room: room.dir.path().to_path_buf(),
@@ -58,13 +56,18 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
     let mut run = BackupRun {
         room,
         lock,
-        since,
+        since: Instant::now(),
         from: &room.dir,
         to,
         barrier,
         report,
         progress,
     };
+    run.begin()?;
+    // Most files are copied now, so that delivery pauses for the others only.
+    run.mail()?;
+    run.since = Instant::now();
+    let still = pause(&room.dir)?;
     run.all()?;
     let BackupRun { lock, report, .. } = run;
     drop((still, lock));
@@ -126,11 +129,32 @@ struct BackupRun<'a> {
 }
 
 impl BackupRun<'_> {
-    fn all(&mut self) -> Result<()> {
+    fn begin(&mut self) -> Result<()> {
         self.to.replace(
             layout::INCOMPLETE,
             b"This copy of a mailbag room is not complete. Delete it.\n",
-        )?;
+        )
+    }
+
+    /// Copies the mail, which routers and recipients move but do not change. A file that is moved afterwards is copied again.
+    fn mail(&mut self) -> Result<()> {
+        for directory in [layout::SENT, layout::REJECTED] {
+            if self.from.stat(directory)?.is_some() {
+                self.tree(Path::new(directory))?;
+            }
+        }
+        for agent in self.room.directories(layout::INBOXES)? {
+            for directory in [layout::inbox(&agent), layout::seen(&agent)] {
+                if self.from.stat(&directory)?.is_some() {
+                    let (files, _) = self.look(&directory)?;
+                    self.files(&directory, files)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn all(&mut self) -> Result<()> {
         let (files, directories) = self.look(Path::new(""))?;
         for directory in directories {
             match directory.to_str() {

@@ -13,8 +13,8 @@ Examples:
   mailbag backup /backup/team-2026-11-21
   mailbag --room /srv/team backup /backup/team --json
 
-A running router pauses between two batches until the copy is complete, and
-delivers messages that arrive meanwhile afterwards. A plain `cp -a` of a room in
+Delivered mail is copied first. Then a running router pauses between two batches
+until the rest is copied, and delivers messages that arrive meanwhile afterwards. A plain `cp -a` of a room in
 use can miss messages.
 
 To restore, stop the router, move the copy to the room's place, and run
