@@ -3,7 +3,7 @@
 use crate::files;
 use crate::town::exchange;
 use crate::world::{Ran, Words, World};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 
 /// Something that another program does to the log.
@@ -281,47 +281,30 @@ fn without_stable_inodes_length_and_last_line_decide() {
 }
 
 #[test]
-fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
+fn a_router_ends_when_another_file_or_room_has_the_place_of_its_own() {
     // P271
-    let world = World::alice_and_bob();
-    world.send("alice", "bob", "one");
-    let mut first = world.router("");
-    // Another mount can show the same content without the lock.
-    let lock = world.room("spool/lock");
-    files::copy(&lock, world.path().join("lock"));
-    exchange(&lock, &world.path().join("lock"));
-    let log = files::read(world.room("log/00000001.ndjson"));
-    assert_contains!(
-        world.fails(75, "run --once"),
-        &format!("process {}", first.pid()),
-        "lock"
-    );
-    assert_eq!(files::read(world.room("log/00000001.ndjson")), log);
-    // The first router continues with the right lock, and stops after another one has written to it.
-    exchange(&lock, &world.path().join("lock"));
-    world.drop_file("alice", "x.json", r#"{"to":"bob","body":"two"}"#);
-    world.wait("the second message", || {
-        world.bodies("bob") == ["one", "two"]
-    });
-    let mut other = world.read("spool/lock");
-    other["pid"] = json!(1);
-    files::write(&lock, other.to_string());
-    world.drop_file("alice", "y.json", r#"{"to":"bob","body":"three"}"#);
-    assert_eq!(first.ended(), 1);
-    assert_contains!(first.log(), "another router has written to");
-    assert_eq!(world.bodies("bob"), ["one", "two"]);
-}
-
-#[test]
-fn the_note_of_another_machine_does_not_count_without_its_lock() {
-    // P271
-    let world = World::alice_and_bob();
-    let far = json!({
-        "pid": 4, "mode": "run", "since": "2026-01-01T00:00:00.000000Z", "process": null, "boot": "far"
-    });
-    files::write(world.room("spool/lock"), far.to_string() + "\n");
-    world.send("alice", "bob", "one");
-    assert_eq!(world.bodies("bob"), ["one"]);
+    for is_room in [false, true] {
+        let world = World::alice_and_bob();
+        world.send("alice", "bob", "one");
+        let mut first = world.router("--poll");
+        let place = world.room(if is_room { "" } else { "spool/lock" });
+        let aside = world.path().join("aside");
+        if is_room {
+            let copied = std::process::Command::new("cp")
+                .arg("-a")
+                .args([&place, &aside])
+                .status();
+            assert!(copied.expect("cp").success());
+        } else {
+            files::copy(&place, &aside);
+        }
+        exchange(&place, &aside);
+        // Without any mail.
+        assert_eq!(first.ended(), 1, "{is_room}");
+        assert_contains!(first.log(), "was re");
+        world.send("alice", "bob", "two");
+        assert_eq!(world.bodies("bob"), ["one", "two"]);
+    }
 }
 
 #[test]

@@ -552,6 +552,9 @@ fn next_step(source: &io::Error) -> &'static str {
         Some(libc::EROFS) => {
             "; if this is a sandbox, allow it to write to the whole room, or run the command outside the sandbox"
         }
+        Some(libc::EXDEV) => {
+            "; one of the two directories is on another mount, and all directories of a room belong on one: move it, or unmount it"
+        }
         _ => "",
     }
 }

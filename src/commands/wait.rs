@@ -140,7 +140,7 @@ impl InboxWaiter {
             if left.is_zero() {
                 return WaitEnd::TimedOut;
             }
-            if let Err(e) = self.room.still_exists() {
+            if let Err(e) = self.room.check_place() {
                 return WaitEnd::Removed(e);
             }
             if let Some(hold) = &mut self.hold {

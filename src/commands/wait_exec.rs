@@ -83,7 +83,7 @@ impl MailCommand<'_> {
                     failed.remove(mail);
                 }
                 Err(e) => {
-                    self.room.still_exists()?;
+                    self.room.check_place()?;
                     failed.add(mail);
                     (self.failed)(&e);
                 }

@@ -6,8 +6,8 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::File;
-use crate::disk::machine::{self, Process};
-use crate::disk::{Dir, LockFile, Meta, has_stable_inodes, is_locked, layout};
+use crate::disk::{Dir, LockFile, has_stable_inodes, is_locked, layout, machine};
+use crate::room::trusted::check_path_of;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
@@ -58,7 +58,6 @@ impl Room {
                 .try_lock()
                 .doing_in("lock", self.dir.path(), layout::LOCK)?
             {
-                LockNote::read(&mut file).map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
                 return RouterLock::hold(self.dir.clone(), file, mode).map(LockAttempt::Ours);
             }
             let holder = self.who_holds(&mut file);
@@ -214,8 +213,14 @@ pub struct RouterHolder {
 }
 
 impl RouterHolder {
+    /// The content of the lock file. A holder blanks it at its end.
     fn read(file: &mut File) -> Option<RouterHolder> {
-        LockNote::read(file).map(|note| note.holder)
+        let mut text = String::new();
+        file.rewind().ok()?;
+        file.take(limits::NOTE_BYTES)
+            .read_to_string(&mut text)
+            .ok()?;
+        serde_json::from_str(&text).ok()
     }
 }
 
@@ -249,78 +254,6 @@ impl RouterPresence {
     }
 }
 
-/// The content of the lock file. A holder blanks the file at its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct LockNote {
-    #[serde(flatten)]
-    holder: RouterHolder,
-    /// The process, with its start time. `None` if the system does not report it.
-    process: Option<Process>,
-    /// The boot of the process's machine.
-    boot: Option<String>,
-}
-
-impl LockNote {
-    fn of_this_process(mode: RouterMode) -> LockNote {
-        let holder = RouterHolder {
-            pid: std::process::id(),
-            mode,
-            since: Stamp::now().to_string(),
-        };
-        LockNote {
-            holder,
-            process: Process::own(),
-            boot: machine::boot(),
-        }
-    }
-
-    fn text(&self) -> String {
-        serde_json::to_string(self).expect("a holder is plain data") + "\n"
-    }
-
-    fn read(file: &mut File) -> Option<LockNote> {
-        serde_json::from_str(&read_text(file).ok()?).ok()
-    }
-
-    /// Fails if the holder still runs on this machine, although the system gave the lock to this process: then the lock
-    /// does not work between the two, as between two mounts of some file systems. A holder that was killed leaves the
-    /// same content.
-    fn reject_if_alive(&self, dir: &Dir) -> Result<()> {
-        let is_here = self.boot.is_some() && self.boot == machine::boot();
-        let is_own = self.process == Process::own();
-        let lives = if is_here {
-            self.process.and_then(Process::lives)
-        } else {
-            None
-        };
-        if is_own || lives != Some(true) {
-            return Ok(());
-        }
-        let RouterHolder { pid, since, .. } = &self.holder;
-        Err(Error::busy(
-            format!(
-                "process {pid} has routed in {} since {since}, and its lock has no effect on this process",
-                dir.path().display()
-            ),
-            "two routers would use the same numbers: reach the room by the same mount as that process, or stop it",
-        ))
-    }
-}
-
-fn read_text(file: &mut File) -> std::io::Result<String> {
-    let mut text = String::new();
-    file.rewind()?;
-    file.take(limits::NOTE_BYTES).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// The content of the file at the lock's path. Opens the file, because some file systems look at the other machine's
-/// changes only then.
-fn read_lock(dir: &Dir) -> Result<Option<String>> {
-    let bytes = dir.read(layout::LOCK, limits::NOTE_BYTES)?;
-    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
 /// The result of requesting the lock.
 pub enum LockAttempt {
     /// This process may route.
@@ -336,9 +269,6 @@ pub struct RouterLock {
     /// router.
     routing: Option<LockFile>,
     file: LockFile,
-    /// The file as it was left, and its content.
-    left: Meta,
-    text: String,
     mode: RouterMode,
     /// When a step was last noted.
     step: Instant,
@@ -346,50 +276,44 @@ pub struct RouterLock {
 
 impl RouterLock {
     fn hold(dir: Dir, file: LockFile, mode: RouterMode) -> Result<RouterLock> {
-        let left = file.meta().doing_in("look at", dir.path(), layout::LOCK)?;
-        let text = LockNote::of_this_process(mode).text();
-        let mut lock = RouterLock {
+        let holder = RouterHolder {
+            pid: std::process::id(),
+            mode,
+            since: Stamp::now().to_string(),
+        };
+        // A full disk must not keep the router from starting.
+        let _ = file.put_text(&serde_json::to_string(&holder).expect("a holder is plain data"));
+        file.touch();
+        // Set last, so that a process that finds the lock held reads the content of the current holder.
+        let routing = if mode == RouterMode::Pass {
+            None
+        } else {
+            let routing = dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?;
+            routing.touch();
+            Some(routing)
+        };
+        Ok(RouterLock {
             dir,
-            routing: None,
+            routing,
             file,
-            left,
-            text,
             mode,
             step: Instant::now(),
-        };
-        lock.write()?;
-        // Set last, so that a process that finds the lock held reads the content of the current holder.
-        if mode != RouterMode::Pass {
-            let routing = lock.dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?;
-            routing.touch();
-            lock.routing = Some(routing);
-        }
-        Ok(lock)
+        })
     }
 
-    fn write(&mut self) -> Result<()> {
-        let RouterLock {
-            dir, file, text, ..
-        } = self;
-        // A full disk must not keep the router from starting.
-        let _ = file.put_text(text.trim_end());
-        file.touch();
-        self.text = read_text(file).doing_in("read", dir.path(), layout::LOCK)?;
-        self.left = file.meta().doing_in("look at", dir.path(), layout::LOCK)?;
-        Ok(())
-    }
-
-    /// Notes that the holder makes progress, at most once a second. A lock that is no longer the room's lock is not
-    /// changed: the check before the next batch fails.
-    pub fn note_step(&mut self) {
-        if self.step.elapsed() < limits::IDLE || self.check().is_err() {
-            return;
+    /// Notes that the holder makes progress, at most once a second. Fails as [`RouterLock::check`].
+    pub fn note_step(&mut self) -> Result<()> {
+        if self.step.elapsed() < limits::IDLE {
+            return Ok(());
         }
         self.step = Instant::now();
-        self.file.touch();
-        if let Ok(left) = self.file.meta() {
-            self.left = left;
+        match self.check() {
+            Ok(()) => self.file.touch(),
+            Err(e @ Error::Moved { .. }) => return Err(e),
+            // It cannot be seen now.
+            Err(e) => tracing::debug!("{e}"),
         }
+        Ok(())
     }
 
     /// The time that the holder waits for a backup. Only a continuous router waits long.
@@ -401,31 +325,22 @@ impl RouterLock {
         }
     }
 
-    /// Fails if the lock file is no longer the file at its path, or has the content of another holder. Then the room was
-    /// cleaned or replaced, and another router may hold the new file; or the lock does not work between two routers.
+    /// Fails if the path of the room or of its lock file leads to something else than what was opened: the room was removed,
+    /// moved, cleaned, replaced, or covered by another file system, and another router may route there.
     pub fn check(&self) -> Result<()> {
+        check_path_of(&self.dir)?;
+        let opened = self
+            .file
+            .meta()
+            .doing_in("look at", self.dir.path(), layout::LOCK)?;
         let there = self.dir.stat(layout::LOCK)?;
-        let Some(there) =
-            there.filter(|there| there.is_same_file(&self.left) || !has_stable_inodes(&self.dir))
-        else {
-            return Err(Error::moved(
-                format!(
-                    "{} was removed or replaced",
-                    self.dir.at(layout::LOCK).display()
-                ),
-                "start the router again; nothing was changed after that",
-            ));
-        };
-        let is_as_left = (there.modified, there.size) == (self.left.modified, self.left.size);
-        if is_as_left || read_lock(&self.dir)?.is_some_and(|text| text == self.text) {
+        if there.is_some_and(|there| there.is_same_file(&opened) || !has_stable_inodes(&self.dir)) {
             return Ok(());
         }
+        let lock = self.dir.at(layout::LOCK);
         Err(Error::moved(
-            format!(
-                "another router has written to {}",
-                self.dir.at(layout::LOCK).display()
-            ),
-            "only one router can run in a room, and its lock must work for all who can write to the room",
+            format!("{} was removed or replaced", lock.display()),
+            "start the router again; nothing was changed after that",
         ))
     }
 }

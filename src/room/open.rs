@@ -9,11 +9,11 @@ use crate::disk::paths::PathQuestions;
 use crate::disk::{Dir, Meta, layout, machine, owner_of};
 use crate::message::id;
 use crate::room::charter::CharterFile;
-use crate::room::consent;
-use crate::room::created::find_gone;
+use crate::room::consent::{self, find_gone};
 use crate::room::owner::check_owner_at;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
+use crate::room::whole;
 use rustix::fs::FileType;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -57,26 +57,25 @@ impl Room {
         check_owner_at(path)?;
         let room = Room::look(path)?;
         room.check_own()?;
+        room.restore_id()?;
         Ok(room)
     }
 
     /// As [`Room::open`], but without the check of the owner, for commands that only describe the room. A directory is
-    /// a room only if it contains `spool/`.
+    /// a room if it contains `spool/`, or a registry and a log.
     pub fn look(path: &Path) -> Result<Room> {
         let dir = match Dir::open_room(path) {
             Err(e) if e.errno() == Some(libc::EACCES) => return Err(e),
             dir => dir.ok(),
         };
         if let Some(dir) = dir
-            && dir
-                .stat(layout::SPOOL)?
-                .is_some_and(|spool| spool.is_directory())
+            && has_room(&dir)?
         {
             check_path(path)?;
             return Room::of(dir).check_finished();
         }
         let below = layout::below(path, layout::ROOM.as_ref());
-        let fix = if layout::below(&below, layout::SPOOL.as_ref()).leads_to_directory() {
+        let fix = if is_room(&below) {
             format!("name the room below it: {}", below.display())
         } else {
             format!("create one with `mailbag init {}`", shell_path(path))
@@ -433,10 +432,19 @@ pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
 /// Returns true if this directory is a room. A room that this user may not enter also counts; otherwise it would be
 /// reported as missing.
 pub fn is_room(path: &Path) -> bool {
-    match Dir::open(path).and_then(|dir| dir.stat(layout::SPOOL)) {
-        Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),
+    match Dir::open(path).and_then(|dir| has_room(&dir)) {
+        Ok(has_room) => has_room,
         Err(e) => e.errno() == Some(libc::EACCES),
     }
+}
+
+/// Returns true if a directory contains the parts of a room. A room whose `spool/` was removed is restored from its log.
+fn has_room(dir: &Dir) -> Result<bool> {
+    let is_directory = |spool: Meta| spool.is_directory();
+    if dir.stat(layout::SPOOL)?.is_some_and(is_directory) {
+        return Ok(true);
+    }
+    Ok(dir.stat(layout::REGISTRY)?.is_some() && whole::has_log(dir)?)
 }
 
 /// Fails if a room cannot be at this path: records and reports contain it as text.

@@ -1,10 +1,9 @@
-//! Incomplete copies: a copy that `mailbag backup` did not finish, and directories that lack a part of their room. A
-//! router in one of them would assign numbers again and deliver mail again.
+//! Incomplete rooms: a copy that `mailbag backup` did not finish, and directories that lack a part of their room. A
+//! router without the log would assign numbers again and deliver mail again. What the log has is restored.
 
 use super::Room;
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
-use crate::log;
 use crate::log::state;
 use std::path::Path;
 
@@ -20,16 +19,29 @@ impl Room {
         )))
     }
 
-    /// Fails if mail was routed in this directory and `spool/room`, which names the room, does not exist.
+    /// Restores `spool/room`, which names the room, from the log if it was removed.
+    pub(super) fn restore_id(&self) -> Result<()> {
+        if self.dir.stat(layout::ROOM_ID)?.is_some() || !has_log(&self.dir)? {
+            return Ok(());
+        }
+        let Some(id) = state::replay(&self.dir)?.state.room else {
+            return Ok(());
+        };
+        self.dir.make(layout::SPOOL)?;
+        self.dir
+            .replace(layout::ROOM_ID, format!("{id}\n").as_bytes())
+    }
+
+    /// Fails if mail was routed in this directory, and neither `spool/room` nor the log names the room.
     pub(super) fn check_named(self) -> Result<Room> {
         let room = self.check_finished()?;
+        room.restore_id()?;
         if room.dir.stat(layout::ROOM_ID)?.is_some() {
             return Ok(room);
         }
-        match room.find_routed()? {
+        match room.find_routed() {
             Some(routed) => Err(room.incomplete(format!(
-                "{} is missing, but {routed}/ contains mail that a router delivered",
-                layout::ROOM_ID
+                "the log is missing, but {routed}/ contains mail that a router delivered"
             ))),
             None => Ok(room),
         }
@@ -47,7 +59,7 @@ impl Room {
                 layout::ROOM_ID
             )));
         }
-        if let (0, Some(routed)) = (state.seq, room.find_routed()?) {
+        if let (0, Some(routed)) = (state.seq, room.find_routed()) {
             let what =
                 format!("the log is empty, but {routed}/ contains mail that a router delivered");
             return Err(room.incomplete(what));
@@ -56,21 +68,17 @@ impl Room {
     }
 
     /// The first directory with files that only a router makes.
-    pub fn find_routed(&self) -> Result<Option<&'static str>> {
-        for (place, is_routed) in [
+    fn find_routed(&self) -> Option<&'static str> {
+        let kinds = [
             (layout::SENT, is_retired as fn(&Path) -> bool),
             (layout::REJECTED, is_retired),
             (layout::INBOXES, is_delivered),
-        ] {
-            if self
-                .dir
-                .sub(place)
-                .is_ok_and(|dir| has_file(&dir, is_routed))
-            {
-                return Ok(Some(place));
-            }
-        }
-        Ok((log::now(&self.dir)? != log::START).then_some(layout::LOG))
+        ];
+        let found = kinds.into_iter().find(|(place, is_routed)| {
+            let dir = self.dir.sub(place);
+            dir.is_ok_and(|dir| has_file(&dir, *is_routed))
+        });
+        found.map(|(place, _)| place)
     }
 
     fn incomplete(&self, what: String) -> Error {
@@ -80,6 +88,17 @@ impl Room {
             "use a complete copy, or delete this one and run `mailbag backup` again; nothing was changed",
         )
     }
+}
+
+/// Returns true if a directory contains a segment of a log.
+pub(super) fn has_log(room: &Dir) -> Result<bool> {
+    let Some(log) = room.sub_if_exists(layout::LOG)? else {
+        return Ok(false);
+    };
+    let names = log.names()?;
+    Ok(names
+        .iter()
+        .any(|name| layout::segment_number(name).is_some()))
 }
 
 fn is_retired(name: &Path) -> bool {

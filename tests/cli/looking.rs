@@ -143,10 +143,6 @@ fn run_once_routes_what_is_there_and_ends() {
     let tally = world.json("run --once");
     assert_fields!(tally, accepted: 1, copies: 1, waiting: 0);
     assert_eq!(world.bodies("bob"), ["hi"]);
-    // And makes the room if there is none.
-    let nowhere = World::empty();
-    nowhere.pass();
-    assert!(nowhere.room("registry.json").exists());
 }
 
 #[test]

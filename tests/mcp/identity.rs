@@ -467,7 +467,7 @@ fn a_server_does_not_use_another_room_in_the_place_of_its_own() {
     let said = client.fails("fetch_inbox", json!({}));
     assert_contains!(
         said,
-        "another room is in its place",
+        "was replaced by another directory",
         "restart the MCP server"
     );
     assert_contains!(

@@ -289,39 +289,35 @@ fn a_router_watches_outboxes_again_after_all_were_moved_away() {
 }
 
 #[test]
-fn a_room_that_is_moved_while_a_router_runs_still_has_its_mail_delivered() {
-    let town = Town::alice_and_bob().run();
+fn a_router_ends_when_its_room_is_moved_and_the_room_can_be_used_there() {
+    let mut town = Town::alice_and_bob().run();
     let moved = town.path().join("moved");
     files::rename(town.room(""), &moved);
-    let message = |body: &str| json!({"to": "bob", "body": body}).to_string();
-    files::write(moved.join("outbox/alice/x.json"), message("known"));
-    let has = |body: &str| {
-        let mails = fs::read_dir(moved.join("inbox/bob"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        mails
-            .filter_map(|mail| fs::read_to_string(mail.path()).ok())
-            .any(|text| text.contains(body))
-    };
-    town.wait("an outbox that was watched before", || has("known"));
-    let added = town.pipe(
-        &[
-            "agent",
-            "add",
-            "carol",
-            "--room",
-            moved.to_str().expect("UTF-8"),
-        ],
-        "",
+    let message = json!({"to": "bob", "body": "known"}).to_string();
+    files::write(moved.join("outbox/alice/x.json"), message);
+    let (status, words) = town.ended();
+    assert_eq!(status, 1, "{words}");
+    assert_contains!(words, "was removed or moved");
+    let room = moved.to_str().expect("UTF-8");
+    let read = town.pipe(&["read", "--as", "bob", "--room", room], "");
+    assert_contains!(read.out, "known");
+}
+
+#[test]
+fn run_makes_no_room() {
+    let world = World::empty();
+    let directory = world.path().join("volume");
+    files::make_dir(&directory);
+    for args in ["run", "run --once", "--room volume run", "--room wrong run"] {
+        assert_contains!(world.fails(3, args), "no room", "mailbag init");
+    }
+    assert!(
+        fs::read_dir(&directory)
+            .expect("it is there")
+            .next()
+            .is_none()
     );
-    assert_eq!(added.code, 0, "{added:?}");
-    town.wait("an outbox that is new", || {
-        moved.join("outbox/carol").is_dir()
-    });
-    files::write(moved.join("outbox/carol/x.json"), message("new"));
-    town.wait("mail from there", || has("new"));
-    assert_contains!(town.words(), "the room was moved");
+    assert!(!world.path().join("wrong").exists() && !world.room("").exists());
 }
 
 #[test]

@@ -116,5 +116,5 @@ fn a_view_of_a_room_that_another_room_replaces_ends_with_an_error() {
     files::rename(world.room(""), world.path().join("moved"));
     world.ok("init");
     assert_eq!(following.ended(&world).code(), Some(1));
-    assert_contains!(following.err(), "another room is in its place");
+    assert_contains!(following.err(), "was replaced by another directory");
 }

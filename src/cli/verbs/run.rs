@@ -1,13 +1,12 @@
 //! `mailbag run`: the daemon, which delivers messages. Also the logging of the router.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::{CommandContext, here};
-use crate::commands::{follow, init};
+use crate::cli::context::CommandContext;
+use crate::commands::follow;
 use crate::link::beside::CarrierProcess;
-use crate::room::{self, Room};
 use crate::router::daemon::{self, ReadyReport, RouterOptions};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -69,7 +68,7 @@ pub(super) struct PassReport {
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     start_logging(args.log_format, cx);
-    let room = open_or_make(cx)?;
+    let room = cx.room()?;
     let options = RouterOptions {
         once: args.once,
         poll: args.poll,
@@ -131,19 +130,6 @@ fn log_options(format: LogFormat, cx: &CommandContext) -> Vec<&'static str> {
         vec!["--verbose"; cx.verbose.into()]
     };
     std::iter::once(format).chain(detail).collect()
-}
-
-fn open_or_make(cx: &CommandContext) -> Result<Room> {
-    match cx.room() {
-        Err(Error::NotFound { .. }) => {
-            let from = here()?;
-            let asked = cx.asked().unwrap_or_else(|| room::default_place(&from));
-            let (room, init) = init::init(Some(&asked), &from)?;
-            tracing::info!(room = %init.room.display(), "created the room");
-            Ok(room)
-        }
-        opened => opened,
-    }
 }
 
 /// Logs the room and the watched directories, and notifies the service manager if there is one.

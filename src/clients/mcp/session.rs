@@ -130,7 +130,7 @@ impl McpSession {
         let room = Room::open(&found.path)?;
         match &*used {
             Some(used) if used.dir.path() == room.dir.path() => {
-                used.still_exists().map_err(|e| match e {
+                used.check_place().map_err(|e| match e {
                     Error::Moved { what, .. } => Error::moved(what, RESTART),
                     e => e,
                 })?;

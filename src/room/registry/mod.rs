@@ -14,7 +14,7 @@ use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::base::lookalike::name_skeleton;
 use crate::message::id;
 use crate::room::charter::Lane;
-use crate::room::settings::LinkTags;
+use crate::room::settings::{LinkTags, parse_word};
 use groups::AgentGroups;
 use read::{
     read_id, read_instance, read_name, read_session, read_status, read_text, read_word, read_words,
@@ -467,6 +467,6 @@ impl AgentStatus {
 
     /// Reads the word in the file.
     pub fn parse(word: &str) -> Option<AgentStatus> {
-        AgentStatus::ALL.into_iter().find(|s| s.as_str() == word)
+        parse_word(word)
     }
 }

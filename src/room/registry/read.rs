@@ -4,6 +4,7 @@ use super::{Agent, AgentStatus, NamedEntry, Registry, RegistryIndex};
 use crate::base::error::{Problem, in_words};
 use crate::base::limits;
 use crate::base::lookalike::name_skeleton;
+use crate::base::sanitize;
 use crate::message::address::{self, Address, is_display_name, quoted};
 use crate::message::id;
 use crate::message::schema::{self, ParsedFile};
@@ -112,7 +113,8 @@ pub(super) fn registry(bytes: &[u8]) -> Result<Registry> {
     let document = document(bytes)?;
     check_keys(&document)?;
     let document = Value::Object(document);
-    let file: RegistryFile = serde_path_to_error::deserialize(&document).map_err(|e| misfit(&e))?;
+    let file: RegistryFile =
+        serde_path_to_error::deserialize(&document).map_err(|e| misfit(&document, &e))?;
     let (mut agents, mut aliases) = (file.agents, BTreeMap::new());
     for (n, agent) in agents.iter_mut().enumerate() {
         let entry = document["agents"][n].as_object();
@@ -140,6 +142,9 @@ pub(super) fn registry(bytes: &[u8]) -> Result<Registry> {
     registry.check_roles()?;
     Ok(registry)
 }
+
+/// The longest invalid value that is shown.
+const VALUE_SHOWN: usize = 60;
 
 /// The keys of the file, and of an agent.
 const TOP_KEYS: [&str; 3] = ["version", "agents", "aliases"];
@@ -214,7 +219,7 @@ fn check_alias(alias: &str, targets: &[String]) -> Result<()> {
 }
 
 /// The problem of a value that the registry cannot have.
-fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Box<Problem> {
+fn misfit(document: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Box<Problem> {
     let mut place = String::new();
     for segment in error.path() {
         match segment {
@@ -224,12 +229,20 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Box<Problem>
         }
     }
     let message = error.inner().to_string();
-    let (what, fix) = match message.strip_prefix("missing field ") {
-        Some(field) => (format!("the key {field} is missing"), "add it".to_owned()),
-        None => (
-            "the value is invalid".to_owned(),
-            format!("give {}", wanted(&message)),
-        ),
+    let (what, fix) = match (
+        message.strip_prefix("missing field "),
+        document.pointer(&place),
+    ) {
+        (Some(field), _) => (format!("the key {field} is missing"), "add it".to_owned()),
+        (None, value) => {
+            let value = value.map(Value::to_string).unwrap_or_default();
+            let shown = sanitize::line(&value);
+            let shown: String = shown.chars().take(VALUE_SHOWN).collect();
+            (
+                format!("{shown} is not valid"),
+                format!("give {}", wanted(&message)),
+            )
+        }
     };
     Box::new(Problem::new("bad_registry", what).at(place).fix(fix))
 }

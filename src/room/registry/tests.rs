@@ -200,7 +200,7 @@ fn a_problem_says_how_to_correct_the_first_wrong_value() {
     for (text, said) in [
         (
             r#"{"version": 2, "agents": [{}]}"#,
-            "version: the value is invalid; give 1, the only version of this format",
+            "version: 2 is not valid; give 1, the only version of this format",
         ),
         (
             r#"{"agents": [{"id": "a"}, {"role": "a"}]}"#,
@@ -208,7 +208,7 @@ fn a_problem_says_how_to_correct_the_first_wrong_value() {
         ),
         (
             r#"{"agents": [{"id": "a", "status": "asleep"}]}"#,
-            "agents[0].status: the value is invalid; give one of online, idle, busy, offline, retired",
+            "agents[0].status: \"asleep\" is not valid; give one of online, idle, busy, offline, retired",
         ),
         (
             r#"{"agents": [{"id": "a", "Role": "b"}, {"id": "a"}]}"#,

@@ -20,14 +20,18 @@ use crate::base::limits;
 use crate::message::id::far;
 use crate::message::subject::ClaimSubject;
 use crate::room::registry::Registry;
+use crate::room::settings::parse_word;
 use expand::{AddressExpansion, AddressTarget};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most addresses in one message. For more recipients there are roles, topics and `all`.
 pub const ADDRESSES: usize = 10_000;
 
 /// The rule that reached a recipient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RecipientRule {
     /// By id or display name.
     Direct,
@@ -62,24 +66,6 @@ pub enum RecipientRule {
 }
 
 impl RecipientRule {
-    const ALL: [RecipientRule; 15] = [
-        RecipientRule::Direct,
-        RecipientRule::Alias,
-        RecipientRule::Role,
-        RecipientRule::Pattern,
-        RecipientRule::Topic,
-        RecipientRule::Capability,
-        RecipientRule::Any,
-        RecipientRule::Owner,
-        RecipientRule::Claim,
-        RecipientRule::Decision,
-        RecipientRule::Waiting,
-        RecipientRule::All,
-        RecipientRule::Mention,
-        RecipientRule::Link,
-        RecipientRule::Router,
-    ];
-
     /// The word in `delivery.via`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -103,18 +89,12 @@ impl RecipientRule {
 
     /// Reads the word in `delivery.via`.
     pub fn parse(word: &str) -> Option<RecipientRule> {
-        RecipientRule::ALL.into_iter().find(|v| v.as_str() == word)
-    }
-}
-
-impl serde::Serialize for RecipientRule {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+        parse_word(word)
     }
 }
 
 /// A recipient of a copy.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recipient {
     /// Its id.
     pub agent: Arc<str>,
@@ -262,22 +242,18 @@ fn place(n: usize, of: usize, mention: bool) -> String {
 struct ReachedAgents<'a> {
     registry: &'a Registry,
     list: Vec<Recipient>,
-    /// The index in the list for each position in the registry. Empty while the list is short.
-    places: Vec<u32>,
+    /// The index in the list of each position in the registry.
+    places: HashMap<u32, usize>,
     /// How often the present address has reached an agent.
     calls: usize,
 }
-
-/// Up to this length, a search of the list is faster than a table of the registry's length.
-const SHORT: usize = 32;
-const NOWHERE: u32 = u32::MAX;
 
 impl<'a> ReachedAgents<'a> {
     fn new(registry: &'a Registry) -> ReachedAgents<'a> {
         ReachedAgents {
             registry,
             list: Vec::new(),
-            places: Vec::new(),
+            places: HashMap::new(),
             calls: 0,
         }
     }
@@ -300,37 +276,16 @@ impl<'a> ReachedAgents<'a> {
             Some(place) if via == RecipientRule::Direct => self.list[place].via = via,
             Some(_) => {}
             None => {
-                if let Some(place) = self.places.get_mut(at as usize) {
-                    *place = self.list.len() as u32;
-                }
+                self.places.insert(at, self.list.len());
                 self.list.push(Recipient {
                     agent: self.registry.at(at).id.clone(),
                     via,
                 });
-                if self.list.len() >= SHORT && self.places.is_empty() {
-                    self.tabulate();
-                }
             }
         }
     }
 
     fn place(&self, at: u32) -> Option<usize> {
-        if self.places.is_empty() {
-            let id = &self.registry.at(at).id;
-            return self.list.iter().position(|r| Arc::ptr_eq(&r.agent, id));
-        }
-        self.places
-            .get(at as usize)
-            .filter(|p| **p != NOWHERE)
-            .map(|p| *p as usize)
-    }
-
-    fn tabulate(&mut self) {
-        self.places = vec![NOWHERE; self.registry.agents().len()];
-        for (place, recipient) in self.list.iter().enumerate() {
-            if let Some(at) = self.registry.position(&recipient.agent) {
-                self.places[at as usize] = place as u32;
-            }
-        }
+        self.places.get(&at).copied()
     }
 }

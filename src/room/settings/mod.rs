@@ -16,6 +16,7 @@ pub use links::{AcceptedAddress, Carrier, LinkBudget, LinkSettings, LinkTags, is
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
 pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
+pub(in crate::room) use values::parse_word;
 
 use crate::base::error::Problem;
 use crate::base::limits;

@@ -83,7 +83,7 @@ pub(super) fn read_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 }
 
 /// The value of an enum with this name.
-pub(super) fn parse_word<T: DeserializeOwned>(word: &str) -> Option<T> {
+pub(in crate::room) fn parse_word<T: DeserializeOwned>(word: &str) -> Option<T> {
     T::deserialize(Value::from(word)).ok()
 }
 

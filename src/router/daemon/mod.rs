@@ -162,7 +162,7 @@ impl RunningRouter {
         }
         loop {
             while !self.router.is_idle() {
-                self.router.journal.note_step();
+                self.router.journal.note_step()?;
                 self.router.note_clock()?;
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
@@ -211,7 +211,7 @@ impl RunningRouter {
     /// Waits for a wake and handles all wakes that have arrived. Returns true if one of them ends the router.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
-        self.router.journal.note_step();
+        self.router.journal.note_step()?;
         self.router.turn.give()?;
         let mut woken = self.notice.wait(patience);
         loop {

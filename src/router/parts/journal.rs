@@ -80,9 +80,9 @@ impl Journal {
         }
     }
 
-    /// Notes that the router makes progress.
-    pub(crate) fn note_step(&mut self) {
-        self.lock.note_step();
+    /// Notes that the router makes progress. Fails if the room or its lock is no longer the one that it opened.
+    pub(crate) fn note_step(&mut self) -> Result<()> {
+        self.lock.note_step()
     }
 
     /// The state after the last commit.
