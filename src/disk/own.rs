@@ -1,7 +1,7 @@
 //! A user's own directory outside any room, for files that no other user may write.
 //!
-//! A file that another user could have written is never read. The opened directory is checked, in which no other user can
-//! replace a file.
+//! A file that another user could have written is never read. The opened directory is checked: no other user can replace a
+//! file in it.
 
 use super::fs::{Meta, make_new_directory};
 use super::{Dir, LockFile};

@@ -325,7 +325,7 @@ impl RouterLock {
         }
     }
 
-    /// Fails if the path of the room or of its lock file leads to something else than what was opened: the room was removed,
+    /// Fails if the path of the room or of its lock file leads to another file than the opened one: the room was removed,
     /// moved, cleaned, replaced, or covered by another file system, and another router may route there.
     pub fn check(&self) -> Result<()> {
         check_path_of(&self.dir)?;

@@ -13,7 +13,6 @@ use crate::room::consent::{self, find_gone};
 use crate::room::owner::check_owner_at;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
-use crate::room::whole;
 use rustix::fs::FileType;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -438,13 +437,24 @@ pub fn is_room(path: &Path) -> bool {
     }
 }
 
-/// Returns true if a directory contains the parts of a room. A room whose `spool/` was removed is restored from its log.
+/// Returns true if a directory contains the parts of a room. If `spool/` was removed, it is restored from the log.
 fn has_room(dir: &Dir) -> Result<bool> {
     let is_directory = |spool: Meta| spool.is_directory();
     if dir.stat(layout::SPOOL)?.is_some_and(is_directory) {
         return Ok(true);
     }
-    Ok(dir.stat(layout::REGISTRY)?.is_some() && whole::has_log(dir)?)
+    Ok(dir.stat(layout::REGISTRY)?.is_some() && has_log(dir)?)
+}
+
+/// Returns true if a directory contains a segment of a log.
+pub(super) fn has_log(room: &Dir) -> Result<bool> {
+    let Some(log) = room.sub_if_exists(layout::LOG)? else {
+        return Ok(false);
+    };
+    let names = log.names()?;
+    Ok(names
+        .iter()
+        .any(|name| layout::segment_number(name).is_some()))
 }
 
 /// Fails if a room cannot be at this path: records and reports contain it as text.

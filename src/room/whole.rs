@@ -1,7 +1,8 @@
 //! Incomplete rooms: a copy that `mailbag backup` did not finish, and directories that lack a part of their room. A
-//! router without the log would assign numbers again and deliver mail again. What the log has is restored.
+//! router without the log would assign numbers again and deliver mail again. `spool/room` is restored from the log.
 
 use super::Room;
+use super::open::has_log;
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::log::state;
@@ -88,17 +89,6 @@ impl Room {
             "use a complete copy, or delete this one and run `mailbag backup` again; nothing was changed",
         )
     }
-}
-
-/// Returns true if a directory contains a segment of a log.
-pub(super) fn has_log(room: &Dir) -> Result<bool> {
-    let Some(log) = room.sub_if_exists(layout::LOG)? else {
-        return Ok(false);
-    };
-    let names = log.names()?;
-    Ok(names
-        .iter()
-        .any(|name| layout::segment_number(name).is_some()))
 }
 
 fn is_retired(name: &Path) -> bool {

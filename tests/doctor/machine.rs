@@ -118,6 +118,25 @@ fn doctor_reports_a_read_only_mount_and_not_the_permissions() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_directory_of_the_room_on_another_mount_of_its_disk_is_named_as_the_cause() {
+    let world = World::alice_and_bob();
+    for directory in ["outbox", "sent"] {
+        world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "waits"}"#);
+        let script = format!(
+            "mount --bind .mailbag/{directory} .mailbag/{directory} && {{ \"$mailbag\" run --once > /dev/null 2>&1; \
+             exec \"$mailbag\" status --json; }}"
+        );
+        let Some(report) = mounted(&world, &script) else {
+            return;
+        };
+        assert_contains!(report.to_string(), "is on another mount", "unmount it"; "{directory}");
+        world.pass();
+    }
+    assert_eq!(world.bodies("bob").len(), 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn archive_names_a_read_only_mount_and_not_the_permissions() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "kept");

@@ -334,9 +334,11 @@ impl Registry {
     pub(crate) fn alias(&self, word: &str) -> Option<(&str, &[String])> {
         let exact = self.aliases.get_key_value(word);
         let found = exact.or_else(|| {
-            let entry = self.entry(word).filter(|entry| entry.agent.is_none())?;
-            let is_same = entry.name.eq_ignore_ascii_case(word);
-            self.aliases.get_key_value(&entry.name).filter(|_| is_same)
+            let entry = self.entry(word)?;
+            if entry.agent.is_some() || !entry.name.eq_ignore_ascii_case(word) {
+                return None;
+            }
+            self.aliases.get_key_value(&entry.name)
         });
         found.map(|(alias, addresses)| (alias.as_str(), addresses.as_slice()))
     }

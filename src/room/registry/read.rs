@@ -362,7 +362,7 @@ fn entries<'a>(
     }))
 }
 
-/// A supervisor can decide in the place of its agent, so the human has none.
+/// Fails if the human is retired, or has a supervisor: a supervisor can decide in the place of its agent.
 fn check_human(agent: &Agent, n: usize) -> Result<()> {
     let key = if !agent.is_human() {
         return Ok(());

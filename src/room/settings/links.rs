@@ -2,11 +2,10 @@
 
 use super::nats::{NatsAddress, NatsSettings};
 use super::ssh::SshAddress;
-use super::values::{
-    parse_word, read_accept, read_budget, read_file, read_known_as, read_replicas, read_word,
-};
-use crate::message::address::{is_prefix, reserved};
+use super::values::{parse_word, read_budget, read_file, read_replicas, read_word};
+use crate::message::address::{PREFIXES, is_prefix, reserved};
 use crate::message::id;
+use crate::room::checked::checked;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,6 +224,15 @@ fn default_carrier() -> Carrier {
 
 fn default_accept() -> Vec<AcceptedAddress> {
     DEFAULT.to_vec()
+}
+
+checked! {
+    read_tag: String, |tag| is_tag(tag), format!(
+        "a name of letters, digits, . _ -, not reserved, and none of {}",
+        PREFIXES.join(", ")
+    );
+    read_known_as: String, |tag| is_tag(tag), "a tag such as \"fit\"";
+    read_accept: Vec<AcceptedAddress>, |_| true, "an array of \"agents\", \"roles\", \"all\", \"topics\", \"human\"";
 }
 
 /// Reads the links. Two tags must differ in more than letter case.

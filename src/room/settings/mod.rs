@@ -28,7 +28,7 @@ use std::time::Duration;
 use toml::de::{DeTable, Deserializer};
 use values::{
     read_attach_from, read_context, read_message_bytes, read_names, read_permission_within,
-    read_stale_after, read_tag, read_window, read_word, read_worklog, to_toml, write_span,
+    read_stale_after, read_window, read_word, read_worklog, to_toml, write_span,
 };
 
 /// The agents that may send.
@@ -121,7 +121,7 @@ macro_rules! settings {
 
 settings! {
     "name of this room in addresses from other rooms, as in `po:Sintra`"
-    #[serde(deserialize_with = "read_tag")]
+    #[serde(deserialize_with = "links::read_tag")]
     tag: Option<String> = None, stays_inside;
 
     "who may send: `registered` agents only, or `open` (a new outbox registers its agent)"

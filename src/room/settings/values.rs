@@ -1,10 +1,8 @@
 //! Values of `settings.toml`: reading with checks, and writing as TOML.
 
-use super::links::{AcceptedAddress, is_tag};
 use super::nats::{REPLICAS_MOST, is_file};
 use super::{MESSAGE_BYTES_LEAST, WorklogValue, are_absolute, are_names, is_context};
 use crate::base::{clock, limits};
-use crate::message::address;
 use crate::room::checked::checked;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -42,12 +40,6 @@ impl From<SpanValue> for Duration {
 }
 
 checked! {
-    read_tag: String, |tag| is_tag(tag), format!(
-        "a name of letters, digits, . _ -, not reserved, and none of {}",
-        address::PREFIXES.join(", ")
-    );
-    read_known_as: String, |tag| is_tag(tag), "a tag such as \"fit\"";
-    read_accept: Vec<AcceptedAddress>, |_| true, "an array of \"agents\", \"roles\", \"all\", \"topics\", \"human\"";
     read_context: String, |path| is_context(path), "a path, not one of the room's own directories";
     read_attach_from: Vec<String>, |paths| are_absolute(paths), "an array of absolute paths, none of them \"/\"";
     read_message_bytes: u64, |bytes| (MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST).contains(bytes), format!(

@@ -80,7 +80,7 @@ impl Journal {
         }
     }
 
-    /// Notes that the router makes progress. Fails if the room or its lock is no longer the one that it opened.
+    /// Notes that the router makes progress. Fails if another room or lock file is at the path.
     pub(crate) fn note_step(&mut self) -> Result<()> {
         self.lock.note_step()
     }
