@@ -100,3 +100,17 @@ pub(crate) fn are_up_to_date(folder: &str, files: &BTreeMap<String, Vec<u8>>) {
         "changed: {changed:?}; to remove: {others:?}; run this test with MAILBAG_WRITE=1"
     );
 }
+
+/// Makes a symbolic link.
+pub(crate) fn link(target: impl AsRef<Path>, at: impl AsRef<Path>) {
+    let at = at.as_ref();
+    std::os::unix::fs::symlink(target, at).unwrap_or_else(|e| panic!("{}: {e}", at.display()));
+}
+
+/// Sets the permissions of a file.
+pub(crate) fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+    let path = path.as_ref();
+    std::fs::set_permissions(path, permissions)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+}

@@ -14,17 +14,21 @@ impl World {
         self.watched(|_, _| Ok(()), pass).expect("a pass");
     }
 
+    /// The room, for calls of the library in the thread of the test.
+    pub(crate) fn room_here(&self) -> Room {
+        let home = self.trust().to_str().expect("a plain path");
+        set_test_variable("MAILBAG_TEST_HOME", home);
+        set_test_variable("MAILBAG_TEST_ANCESTRY", "person");
+        set_test_variable("MAILBAG_TEST_KEEPS", "all");
+        Room::open(&self.room("")).expect("a room")
+    }
+
     /// Calls `act` on the room in the thread of the test, with a hook before each call on files, as [`watched`] does.
     pub(crate) fn watched<T>(
         &self,
         hook: impl FnMut(CallName, &[PathBuf]) -> std::io::Result<()> + Send + 'static,
         act: impl FnOnce(&Room) -> T,
     ) -> T {
-        let home = self.trust().to_str().expect("a plain path");
-        set_test_variable("MAILBAG_TEST_HOME", home);
-        set_test_variable("MAILBAG_TEST_ANCESTRY", "person");
-        set_test_variable("MAILBAG_TEST_KEEPS", "all");
-        let room = self.room("");
-        watched(hook, || act(&Room::open(&room).expect("a room")))
+        watched(hook, || act(&self.room_here()))
     }
 }

@@ -289,6 +289,16 @@ pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a Os
     );
 }
 
+/// Gives a command the variables of another one.
+pub(crate) fn copy_environment(from: &Command, to: &mut Command) {
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
+    }
+}
+
 /// Copies a program with another process. This process would hold the copy open for writing while
 /// another test forks, and the kernel cannot start a program that is open for writing.
 pub(crate) fn copy_program(from: impl AsRef<OsStr>, to: &Path) {

@@ -1,7 +1,7 @@
 //! A room in a temporary directory, its agents, and the real program.
 
 use crate::files;
-use crate::town::tool;
+use crate::town::{copy_environment, tool};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -124,7 +124,10 @@ impl World {
     /// A world with these agents, without roles.
     pub(crate) fn with(agents: &(impl Words + ?Sized)) -> World {
         let world = World::new();
-        world.ok(&[vec!["agent", "add"], agents.words()].concat());
+        let ids: Vec<String> = agents.words().into_iter().map(str::to_owned).collect();
+        let fields = mailbag::commands::agent::AgentFields::default();
+        let room = world.room_here();
+        mailbag::commands::agent::add(&room, &ids, &fields).expect("new agents");
         world
     }
 
@@ -325,12 +328,7 @@ impl World {
         terminal
             .args(["-qec", &line.join(" "), "/dev/null"])
             .current_dir(self.path());
-        for (name, value) in bare.get_envs() {
-            match value {
-                Some(value) => terminal.env(name, value),
-                None => terminal.env_remove(name),
-            };
-        }
+        copy_environment(&bare, &mut terminal);
         let mut command = assert_cmd::Command::from_std(terminal);
         command
             .write_stdin(typed)
