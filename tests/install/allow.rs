@@ -2,7 +2,7 @@
 
 use super::{Desk, meaning};
 use crate::world::parse_json;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Commands that always need a question.
 const NEVER: [&str; 21] = [
@@ -29,9 +29,8 @@ const NEVER: [&str; 21] = [
     "up",
 ];
 
-fn allowed(desk: &Desk) -> Vec<String> {
-    listed(desk, ".claude/settings.json", ["permissions", "allow"])
-}
+const CLAUDE: &str = ".claude/settings.json";
+const ALLOW: [&str; 2] = ["permissions", "allow"];
 
 /// The rules of a list in the settings of a project.
 fn listed(desk: &Desk, file: &str, [outer, inner]: [&str; 2]) -> Vec<String> {
@@ -46,19 +45,13 @@ fn listed(desk: &Desk, file: &str, [outer, inner]: [&str; 2]) -> Vec<String> {
         .collect()
 }
 
-/// The commands that are allowed, by name.
+/// The commands that Claude Code may run, by name.
 fn commands(desk: &Desk) -> Vec<String> {
-    let rules = allowed(desk);
-    rules
+    let rules = listed(desk, CLAUDE, ALLOW);
+    let commands = rules
         .iter()
-        .filter_map(|rule| {
-            Some(
-                rule.strip_prefix("Bash(mailbag ")?
-                    .strip_suffix(":*)")?
-                    .to_owned(),
-            )
-        })
-        .collect()
+        .filter_map(|rule| rule.strip_prefix("Bash(mailbag ")?.strip_suffix(":*)"));
+    commands.map(str::to_owned).collect()
 }
 
 #[test]
@@ -79,8 +72,9 @@ fn claude_code_may_read_and_send_and_nothing_else() {
             .any(|name| NEVER.contains(&name.as_str()) || name.contains('*')),
         "{commands:?}"
     );
-    let tools: Vec<String> = allowed(&desk)
-        .into_iter()
+    let all = listed(&desk, CLAUDE, ALLOW);
+    let tools: Vec<&String> = all
+        .iter()
         .filter(|rule| rule.starts_with("mcp__"))
         .collect();
     // The second name is the name of a plugin's server.
@@ -88,30 +82,12 @@ fn claude_code_may_read_and_send_and_nothing_else() {
         "mcp__mailbag__fetch_inbox",
         "mcp__plugin_mailbag_mailbag__fetch_inbox",
     ] {
-        assert!(tools.contains(&name.to_owned()), "{name}");
+        assert!(tools.contains(&&name.to_owned()), "{name}");
     }
     assert_eq!(
         tools.len() + commands.len(),
-        allowed(&desk).len(),
+        all.len(),
         "only commands and tools of mailbag"
-    );
-}
-
-#[test]
-fn gemini_cli_gets_no_rule_for_a_command_because_it_would_reject_all_others() {
-    // P194
-    let desk = Desk::new();
-    desk.ok("install claude");
-    desk.ok("install gemini");
-    let tools: Vec<String> = allowed(&desk)
-        .into_iter()
-        .filter(|rule| rule.starts_with("mcp__mailbag__"))
-        .map(|rule| rule.replace("mcp__mailbag__", "mcp_mailbag_"))
-        .collect();
-    assert!(!tools.is_empty());
-    assert_eq!(
-        listed(&desk, ".gemini/settings.json", ["tools", "allowed"]),
-        tools
     );
 }
 
@@ -151,30 +127,20 @@ fn a_person_s_own_rule_that_makes_gemini_cli_reject_all_commands_is_reported() {
 }
 
 #[test]
-fn qwen_code_may_use_the_tools_alone_because_a_rule_for_a_command_allows_more() {
-    // P194
+fn other_clients_get_rules_for_tools_alone_or_none() {
+    // P194 With a rule for a command, Gemini CLI would reject all other commands, and Qwen Code would allow more.
     let desk = Desk::new();
-    desk.ok("install claude");
-    desk.ok("install qwen");
-    let tools: Vec<String> = allowed(&desk)
-        .into_iter()
-        .filter(|rule| rule.starts_with("mcp__mailbag__"))
-        .collect();
-    assert_eq!(
-        listed(&desk, ".qwen/settings.json", ["permissions", "allow"]),
-        tools
-    );
-}
-
-#[test]
-fn codex_and_opencode_get_no_rules() {
-    let desk = Desk::new();
-    for client in ["codex", "opencode"] {
+    for client in ["claude", "gemini", "qwen", "codex", "opencode"] {
         desk.ok(&["install", client]);
-        assert_eq!(
-            desk.json(&["install", client, "--status", "--project"])["clients"][0]["allow"],
-            Value::Null
-        );
+    }
+    let mut tools = listed(&desk, CLAUDE, ALLOW);
+    tools.retain(|rule| rule.starts_with("mcp__mailbag__"));
+    assert_eq!(listed(&desk, ".qwen/settings.json", ALLOW), tools);
+    let of_gemini = tools.join(" ").replace("mcp__mailbag__", "mcp_mailbag_");
+    let gemini = listed(&desk, ".gemini/settings.json", ["tools", "allowed"]);
+    assert_eq!(gemini.join(" "), of_gemini);
+    for client in ["codex", "opencode"] {
+        assert_eq!(desk.status(client)["allow"], Value::Null);
     }
     assert!(meaning(&desk.text("opencode.json"))["permission"].is_null());
     assert!(!desk.is_there(".codex/rules"));
@@ -247,9 +213,9 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
     let text = "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(ls:*)\",\n      \"Bash(mailbag inbox:*)\"\n    ],\n    \
                 \"deny\": [\"Bash(rm:*)\"]\n  }\n}\n";
     let desk = Desk::new();
-    desk.write(".claude/settings.json", text);
+    desk.write(CLAUDE, text);
     desk.ok("install claude");
-    let rules = allowed(&desk);
+    let rules = listed(&desk, CLAUDE, ALLOW);
     assert_eq!(
         rules[rules.len() - 2..],
         ["Bash(ls:*)", "Bash(mailbag inbox:*)"],
@@ -264,12 +230,12 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
     );
     // A person adds a rule, so the file is not simply restored.
     let more = desk
-        .text(".claude/settings.json")
+        .text(CLAUDE)
         .replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",");
-    desk.write(".claude/settings.json", &more);
+    desk.write(CLAUDE, &more);
     desk.ok("uninstall claude");
     assert_eq!(
-        desk.text(".claude/settings.json"),
+        desk.text(CLAUDE),
         text.replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",")
     );
 }
@@ -277,20 +243,17 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
 #[test]
 fn whether_the_rules_are_there_is_said() {
     let desk = Desk::new();
-    let stands = |desk: &Desk, client: &str| {
-        desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
-    };
-    assert_eq!(stands(&desk, "claude")["allow"], false);
+    assert_eq!(desk.status("claude")["allow"], false);
     desk.ok("install claude");
-    assert_eq!(stands(&desk, "claude")["allow"], true);
+    assert_eq!(desk.status("claude")["allow"], true);
     let fewer = desk
-        .text(".claude/settings.json")
+        .text(CLAUDE)
         .replace("      \"Bash(mailbag inbox:*)\",\n", "");
-    desk.write(".claude/settings.json", fewer);
-    assert_eq!(stands(&desk, "claude")["allow"], false);
+    desk.write(CLAUDE, fewer);
+    assert_eq!(desk.status("claude")["allow"], false);
     desk.ok("install claude");
     assert_eq!(
-        stands(&desk, "claude")["allow"],
+        desk.status("claude")["allow"],
         true,
         "a missing rule is added again"
     );
@@ -298,12 +261,12 @@ fn whether_the_rules_are_there_is_said() {
 
 #[test]
 fn a_wrong_type_of_the_rules_list_is_an_error_that_changes_no_file() {
+    let desk = Desk::new();
     for wrong in [
-        json!({"permissions": []}),
-        json!({"permissions": {"allow": "all"}}),
+        r#"{"permissions": []}"#,
+        r#"{"permissions": {"allow": "all"}}"#,
     ] {
-        let desk = Desk::new();
-        desk.write(".claude/settings.json", wrong.to_string());
+        desk.write(CLAUDE, wrong);
         let before = desk.files();
         assert_contains!(
             desk.fails(1, "install claude"),
@@ -316,22 +279,18 @@ fn a_wrong_type_of_the_rules_list_is_an_error_that_changes_no_file() {
 
 #[test]
 fn empty_lists_and_lists_in_one_line_are_as_they_were_afterwards() {
+    let desk = Desk::new();
     for text in [
         "{\"permissions\":{\"allow\":[\"Bash(ls:*)\"]}}",
         "{ \"permissions\": { \"allow\": [] } }\n",
         "{\n\t\"permissions\": {}\n}\n",
         "{\n  \"permissions\": {\n    \"defaultMode\": \"plan\"\n  }\n}\n",
     ] {
-        let desk = Desk::new();
-        desk.write(".claude/settings.json", text);
+        desk.write(CLAUDE, text);
         let before = desk.files();
         desk.ok("install claude");
         assert!(commands(&desk).len() > 15, "{text}");
         desk.ok("uninstall claude");
-        assert!(
-            desk.files() == before,
-            "{text}: {}",
-            desk.text(".claude/settings.json")
-        );
+        assert!(desk.files() == before, "{text}: {}", desk.text(CLAUDE));
     }
 }

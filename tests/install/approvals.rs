@@ -4,7 +4,7 @@ use super::{Desk, meaning, run_at_home};
 use crate::files;
 use crate::world::parse_json;
 use serde_json::json;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 const FILES: [(&str, &str); 2] = [
     ("claude", ".claude/settings.json"),
@@ -104,8 +104,7 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
     };
     let open = |directory: u32, key: u32| {
         let set = |path: &std::path::Path, mode| {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
-                .expect("permissions");
+            files::set_mode(path, mode);
         };
         set(desk.key().parent().expect("a directory"), directory);
         set(&desk.key(), key);

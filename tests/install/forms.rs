@@ -56,6 +56,7 @@ fn a_claude_code_that_loads_plugins_gets_a_folder_and_only_rules_in_its_settings
 #[test]
 fn undoing_the_plugin_restores_the_bytes_of_the_settings_without_a_note() {
     // P522
+    let fresh = with_claude(NEW);
     for settings in [
         "{\"permissions\": {\"allow\": [\"Bash(ls:*)\"]}}",
         "{ \"permissions\": { \"allow\": [ ] } }",
@@ -64,7 +65,6 @@ fn undoing_the_plugin_restores_the_bytes_of_the_settings_without_a_note() {
         "{}",
         "{\r\n\t\"model\": \"alpha\"\r\n}",
     ] {
-        let fresh = with_claude(NEW);
         fresh.write(".claude/settings.json", settings);
         let before = fresh.files();
         fresh.ok("up");
@@ -129,11 +129,8 @@ fn each_form_replaces_the_other_and_undoing_restores_the_bytes() {
         assert_eq!(fresh.text(".mcp.json").contains("mailbag"), !is_plugin);
         assert!(fresh.ok("up").starts_with("nothing to do"));
         fresh.ok("up --undo");
-        let left: Vec<_> = fresh
-            .files()
-            .into_iter()
-            .filter(|file| !before.contains(file))
-            .collect();
+        let mut left = fresh.files();
+        left.retain(|file| !before.contains(file));
         assert!(fresh.files() == before, "{second}: {left:?}");
     }
 }

@@ -3,38 +3,34 @@
 use super::{Desk, script};
 use crate::files;
 use crate::guard::{file, git, git_command, project, repository};
+use crate::town::copy_environment;
 use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A repository with a room, and a program that writes down how it is called.
 fn git_desk() -> Desk {
-    ending_with(0)
+    let world = project("alice");
+    let exclude = "a place\nhome\ncalls.txt\n";
+    file(world.path(), ".git/info/exclude", exclude);
+    let program = ending_with(&world, 0);
+    Desk { world, program }
 }
 
-/// As [`git_desk`]; the program ends with this status.
-fn ending_with(status: u8) -> Desk {
-    let world = project("alice");
+/// Makes the program end with this status, and returns its path.
+fn ending_with(world: &World, status: u8) -> String {
     let calls = world.path().join("calls.txt");
-    let program = script(
-        &world.path().join("a place"),
-        &format!("echo \"$*\" >> '{}'\nexit {status}\n", calls.display()),
-    );
-    file(
-        world.path(),
-        ".git/info/exclude",
-        "a place\nhome\ncalls.txt\n",
-    );
-    Desk { world, program }
+    let text = format!("echo \"$*\" >> '{}'\nexit {status}\n", calls.display());
+    script(&world.path().join("a place"), &text)
 }
 
 impl Desk {
     #[track_caller]
     fn install(&self) -> Value {
-        serde_json::from_str(&self.ok(&["install", "git", "--json"])).expect("JSON")
+        self.json("install git")
     }
 
     /// Commits a file, and returns true if git succeeded.
@@ -79,7 +75,7 @@ fn contents(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
 
 fn hook(at: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
     let path = file(at, &format!(".git/hooks/{name}"), text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its mode");
+    files::set_mode(&path, mode);
     path
 }
 
@@ -113,6 +109,8 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
 #[test]
 fn only_the_status_of_a_stopped_commit_stops_it() {
     // P151
+    let desk = git_desk();
+    desk.install();
     for (status, stops) in [
         (0, false),
         (1, false),
@@ -121,9 +119,8 @@ fn only_the_status_of_a_stopped_commit_stops_it() {
         (101, false),
         (127, false),
     ] {
-        let desk = ending_with(status);
-        desk.run("install git");
-        assert_eq!(desk.commit("one").0, !stops, "{status}");
+        ending_with(&desk.world, status);
+        assert_eq!(desk.commit(&status.to_string()).0, !stops, "{status}");
     }
 }
 
@@ -208,7 +205,7 @@ fn damaged_marks_in_a_git_hook_are_an_error() {
             assert_contains!(desk.run(args).fails(1), wrong, "nothing was changed");
         }
         assert_contains!(desk.ok("install git --status"), "problem: ", wrong);
-        let status = parse_json(desk.ok("install git --status --json"));
+        let status = desk.json("install git --status");
         assert_contains!(status["git"]["problems"].to_string(), wrong);
         assert_eq!(files::read_text(&path), damaged);
     }
@@ -251,8 +248,8 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
             "it is not executable, so git ignores it",
         ),
     ];
+    let desk = git_desk();
     for (text, mode, why) in cases {
-        let desk = git_desk();
         let path = hook(desk.world.path(), "pre-commit", text, mode);
         let plan = desk.install();
         assert_eq!(files::read_text(&path), text);
@@ -271,6 +268,7 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
             "add these lines to ",
             "hook git pre-commit || [ $? -ne 10 ] || exit 1"
         );
+        desk.ok("uninstall git");
     }
 }
 
@@ -278,14 +276,14 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
 fn a_link_is_not_followed() {
     let desk = git_desk();
     let real = file(desk.world.path(), "tools/pre-commit", "#!/bin/sh\n");
-    symlink("../../tools/pre-commit", desk.path(".git/hooks/pre-commit")).expect("a link");
+    files::link("../../tools/pre-commit", desk.path(".git/hooks/pre-commit"));
     let plan = desk.install();
     assert_eq!(plan["manual_edits"][0]["reason"], "it is a symbolic link");
     assert_eq!(files::read_text(real), "#!/bin/sh\n");
     let desk = git_desk();
     files::remove_dir(desk.path(".git/hooks"));
     files::make_dir(desk.path("githooks"));
-    symlink("../githooks", desk.path(".git/hooks")).expect("a link");
+    files::link("../githooks", desk.path(".git/hooks"));
     assert_eq!(
         desk.install()["manual_edits"].as_array().map(Vec::len),
         Some(2)
@@ -344,13 +342,13 @@ fn lines_that_were_added_by_hand_count_as_installed() {
             path,
             &format!("#!/bin/sh\n{}", by_hand["lines"].as_str().expect("lines")),
         );
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");
+        files::set_mode(path, 0o755);
     }
     desk.forget_calls();
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
     assert_eq!(desk.install().get("manual_edits"), None);
-    let status = parse_json(desk.ok("install git --status --json"));
+    let status = desk.json("install git --status");
     assert_fields!(status, git.hooks: "installed", clients: json!([]));
     assert_contains!(
         desk.ok("uninstall git"),
@@ -462,6 +460,20 @@ fn without_a_repository_or_git_it_says_so() {
     );
 }
 
+fn run_under_umask(desk: &Desk, umask: &str, args: &[&str]) {
+    let program = desk.world.bare(args);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"])
+        .arg(program.get_program())
+        .args(args)
+        .current_dir(desk.world.path());
+    copy_environment(&program, &mut shell);
+    let ran = shell.env("HOME", desk.path("home")).output();
+    let ran = ran.expect("a shell");
+    assert!(ran.status.success(), "{args:?}: {ran:?}");
+}
+
 #[test]
 fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
     let desk = git_desk();
@@ -472,22 +484,7 @@ fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
         &["install", "codex", "--user"],
         &["install", "git"],
     ] {
-        let program = desk.world.bare(args);
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", "umask 000; exec \"$@\"", "sh"])
-            .arg(program.get_program())
-            .args(program.get_args());
-        shell.envs(
-            program
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
-        shell
-            .current_dir(desk.world.path())
-            .env("HOME", desk.path("home"));
-        let ran = shell.output().expect("a shell");
-        assert!(ran.status.success(), "{args:?}: {ran:?}");
+        run_under_umask(&desk, "000", args);
     }
     let all = walkdir::WalkDir::new(desk.world.path())
         .into_iter()
@@ -516,17 +513,11 @@ fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
         ("002", 0o755),
         ("000", 0o755),
     ] {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]);
-        let program = desk
-            .world
-            .bare(&["install", "git", "--command", &desk.program]);
-        shell
-            .arg(program.get_program())
-            .args(program.get_args())
-            .current_dir(desk.world.path());
-        shell.env("HOME", desk.path("home"));
-        assert!(shell.output().expect("a shell").status.success());
+        run_under_umask(
+            &desk,
+            umask,
+            &["install", "git", "--command", &desk.program],
+        );
         let made = fs::metadata(desk.path(".git/hooks/pre-commit"))
             .expect("it")
             .permissions()
@@ -554,19 +545,12 @@ fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
         said.contains("+#!/bin/sh") && contents(&desk.path(".git")) == before,
         "{said}"
     );
-    let status =
-        || -> Value { serde_json::from_str(&desk.ok("install --status --json")).expect("JSON") };
-    assert_eq!(status()["git"]["hooks"], "absent");
+    let status = || desk.json("install --status")["git"].clone();
+    assert_eq!(status()["hooks"], "absent");
     desk.install();
-    assert_eq!(
-        (&status()["git"]["hooks"], &status()["git"]["executable"]),
-        (&json!("installed"), &json!(desk.program))
-    );
+    assert_fields!(status(), hooks: "installed", executable: desk.program);
     files::remove_file(desk.path(".git/hooks/post-commit"));
-    assert_eq!(
-        (&status()["git"]["hooks"], &status()["git"]["missing"]),
-        (&json!("partly"), &json!(["post-commit"]))
-    );
+    assert_fields!(status(), hooks: "partly", missing: ["post-commit"]);
     assert_contains!(
         desk.ok("install --status"),
         "partly: git has no hook at post-commit"

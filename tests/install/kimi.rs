@@ -15,8 +15,8 @@ const FOUND: [&str; 5] = [
 
 #[test]
 fn kimi_hooks_are_added_beside_the_person_s_hooks_and_removed_to_the_byte() {
+    let desk = Desk::new();
     for found in &FOUND[..4] {
-        let desk = Desk::new();
         desk.write(CONFIG, found);
         let before = desk.files();
         desk.ok("install kimi --user --agent bob");
@@ -45,11 +45,8 @@ fn kimi_hooks_are_added_beside_the_person_s_hooks_and_removed_to_the_byte() {
         let status = desk.json("install kimi --status --user")["clients"][0].clone();
         assert_fields!(status, hooks: "installed", agent: "bob");
         desk.ok("uninstall kimi --user");
-        let left: Vec<_> = desk
-            .files()
-            .into_iter()
-            .filter(|file| !before.contains(file))
-            .collect();
+        let mut left = desk.files();
+        left.retain(|file| !before.contains(file));
         assert!(desk.files() == before, "{found:?}: {left:?}");
     }
 }
@@ -105,11 +102,8 @@ fn installing_kimi_in_a_project_adds_server_and_section_and_suggests_user_hooks(
     desk.ok("uninstall codex");
     assert!(desk.is_there("AGENTS.md"), "Kimi CLI still uses it");
     desk.ok("uninstall kimi");
-    let left: Vec<_> = desk
-        .files()
-        .into_iter()
-        .filter(|file| !before.contains(file))
-        .collect();
+    let mut left = desk.files();
+    left.retain(|file| !before.contains(file));
     assert!(
         !desk.is_there("AGENTS.md") && !desk.is_there(".kimi-code"),
         "{left:?}"

@@ -3,7 +3,6 @@
 use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
 use crate::files;
 use crate::world::mode;
-use std::fs;
 
 #[test]
 fn uninstall_keeps_a_changed_line_and_restores_the_rest() {
@@ -126,16 +125,14 @@ fn the_waiter_alone_comes_back_into_the_group_of_the_hook() {
 
 #[test]
 fn a_link_stays_a_link_and_a_private_file_stays_private() {
-    use std::os::unix::fs::PermissionsExt;
     let desk = Desk::new();
     let real = desk.write("dotfiles/claude.json", "{\n  \"marker\": 1\n}\n");
-    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).expect("a mode");
+    files::set_mode(&real, 0o600);
     files::make_dir(desk.path(".claude"));
-    std::os::unix::fs::symlink(
+    files::link(
         "../dotfiles/claude.json",
         desk.path(".claude/settings.json"),
-    )
-    .expect("a link");
+    );
     let before = desk.files();
     desk.ok("install claude");
     let link = desk.path(".claude/settings.json");
@@ -158,11 +155,10 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
 fn install_writes_through_a_link_to_a_missing_file() {
     let desk = Desk::new();
     files::make_dir(desk.path(".claude"));
-    std::os::unix::fs::symlink(
+    files::link(
         "../dotfiles/claude.json",
         desk.path(".claude/settings.json"),
-    )
-    .expect("a link");
+    );
     desk.ok("install claude");
     assert_contains!(desk.text("dotfiles/claude.json"), "UserPromptSubmit");
     assert!(

@@ -1,52 +1,50 @@
 //! Installation into settings of every kind, and removal. `src/clients/install/tests.rs` checks the added entries.
 
-use super::{Desk, backups, client, fixtures, meaning, place};
+use super::{Desk, backups, client, fixtures, meaning, place, read_fixture};
+use crate::files;
+use serde_json::json;
 
 #[test]
-fn uninstall_restores_settings_to_the_byte_after_any_number_of_installations() {
+fn uninstall_and_undo_restore_settings_to_the_byte_after_any_number_of_installations() {
+    let desk = Desk::new();
     for fixture in fixtures("") {
-        let desk = Desk::with(&fixture);
-        let install = ["install", client(&fixture), "--agent", "bob"];
+        let (place, client) = (place(&fixture), client(&fixture));
+        desk.write(place, read_fixture(&fixture));
+        let install = ["install", client, "--agent", "bob"];
         let before = desk.files();
+        let is_restored = || {
+            let after = desk.files();
+            assert_eq!(names(&after), names(&before), "{fixture}");
+            assert!(after == before, "{fixture}: {}", desk.text(place));
+        };
         desk.ok(&install);
         let installed = desk.files();
         let said = desk.ok(&install);
         assert!(said.starts_with("no changes for "), "{fixture}: {said}");
         assert!(desk.files() == installed, "{fixture}");
-        if fixture.ends_with(".json") && ["claude", "codex"].contains(&client(&fixture)) {
+        if fixture.ends_with(".json") && ["claude", "codex"].contains(&client) {
             desk.ok(&[&install[..], &["--approvals"]].concat());
-            assert_contains!(desk.text(place(&fixture)), "PermissionRequest"; "{fixture}");
+            assert_contains!(desk.text(place), "PermissionRequest"; "{fixture}");
         }
-        desk.ok(&["uninstall", client(&fixture)]);
-        let after = desk.files();
-        assert_eq!(names(&after), names(&before), "{fixture}");
-        assert!(after == before, "{fixture}: {}", desk.text(place(&fixture)));
+        desk.ok(&["uninstall", client]);
+        is_restored();
         desk.ok(&install);
         assert!(desk.files() == installed, "{fixture}");
+        desk.ok(&["uninstall", client]);
+        desk.ok(&["up", "--client", client, "--command", &desk.program]);
+        assert_contains!(desk.text(place), "mailbag"; "{fixture}");
+        desk.ok("up --undo");
+        is_restored();
+        let top = place.split('/').next().expect("a directory");
+        files::remove_dir(desk.path(top));
     }
 }
 
 #[test]
-fn a_project_without_settings_gets_them_and_is_left_without_them() {
+fn a_project_without_settings_gets_what_the_preview_shows_and_is_left_without_them() {
     for client in [
         "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
     ] {
-        let desk = Desk::new();
-        let before = desk.files();
-        let said = desk.ok(&["install", client]);
-        assert!(
-            said.contains("created ") && !said.contains("changed "),
-            "{said}"
-        );
-        assert!(backups(&desk.world).is_empty());
-        assert_contains!(desk.ok(&["uninstall", client]), "removed ");
-        assert_eq!(names(&desk.files()), names(&before), "{client}");
-    }
-}
-
-#[test]
-fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
-    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         let desk = Desk::new();
         let before = desk.files();
         let dry = desk.ok(&["install", client, "--dry-run"]);
@@ -55,11 +53,16 @@ fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
         assert_contains!(dry, "--- /dev/null\n+++ ", "@@ -0,0 +1,");
         let real = desk.ok(&["install", client]);
         assert!(real.starts_with(dry.trim_end()), "{real}");
-        assert_contains!(
-            desk.ok(&["uninstall", client, "--dry-run"]),
-            "+++ /dev/null"
+        assert!(
+            real.contains("created ") && !real.contains("changed "),
+            "{real}"
         );
+        assert!(backups(&desk.world).is_empty());
+        let dry = desk.ok(&["uninstall", client, "--dry-run"]);
+        assert_contains!(dry, "+++ /dev/null");
         assert!(desk.is_there("AGENTS.md"));
+        assert_contains!(desk.ok(&["uninstall", client]), "removed ");
+        assert_eq!(names(&desk.files()), names(&before), "{client}");
     }
 }
 
@@ -70,25 +73,17 @@ fn the_servers_are_what_the_clients_want() {
         desk.ok(&["install", client, "--agent", "bob"]);
     }
     let program = desk.program.as_str();
-    let wanted =
-        serde_json::json!({"command": program, "args": ["mcp"], "env": {"MAILBAG_AGENT": "bob"}});
-    assert_eq!(
-        meaning(&desk.text(".mcp.json"))["mcpServers"]["mailbag"],
-        wanted
-    );
-    assert_eq!(
-        meaning(&desk.text(".gemini/settings.json"))["mcpServers"]["mailbag"],
-        wanted
-    );
-    assert_eq!(
-        meaning(&desk.text(".qwen/settings.json"))["mcpServers"]["mailbag"],
-        wanted
-    );
-    assert_eq!(
-        meaning(&desk.text(".github/mcp.json"))["mcpServers"]["mailbag"],
-        wanted
-    );
-    let words = serde_json::json!({
+    let wanted = json!({"command": program, "args": ["mcp"], "env": {"MAILBAG_AGENT": "bob"}});
+    for file in [
+        ".mcp.json",
+        ".gemini/settings.json",
+        ".qwen/settings.json",
+        ".github/mcp.json",
+    ] {
+        let servers = &meaning(&desk.text(file))["mcpServers"];
+        assert_eq!(servers["mailbag"], wanted, "{file}");
+    }
+    let words = json!({
         "type": "local", "command": [program, "mcp"], "environment": {"MAILBAG_AGENT": "bob"}
     });
     assert_eq!(
@@ -99,7 +94,7 @@ fn the_servers_are_what_the_clients_want() {
     let mut server = serde_json::to_value(&config["mcp_servers"]["mailbag"]).expect("JSON");
     assert_eq!(
         server.as_object_mut().expect("a table").remove("env_vars"),
-        Some(serde_json::json!(["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"]))
+        Some(json!(["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"]))
     );
     assert_eq!(server, wanted);
     desk.ok("install codex");

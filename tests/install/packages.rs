@@ -1,7 +1,7 @@
 //! The plugins and extensions that clients install from a checkout, and the clients' own validators.
 
 use super::up::Fresh;
-use crate::files::are_up_to_date;
+use crate::files::{self, are_up_to_date};
 use crate::world::{World, lossy, parse_json, skip};
 use mailbag::clients::install::package_files;
 use std::path::Path;
@@ -65,18 +65,20 @@ fn the_doctor_reports_a_plugin_of_the_user_beside_hooks_of_the_project() {
         ),
         ("qwen", ".qwen/extensions/mailbag/qwen-extension.json", "{}"),
     ];
+    let fresh = Fresh::with(&clients.map(|(client, ..)| client));
+    fresh.ok("up");
+    let twice = || fresh.run("doctor --json").out.contains("hooks_twice");
     for (client, record, text) in clients {
-        let fresh = Fresh::with(&[client]);
-        fresh.ok("up");
-        let twice = || fresh.run("doctor --json").out.contains("hooks_twice");
         assert!(!twice(), "{client}");
-        fresh.write(&format!("../home/{record}"), text);
+        let record = format!("../home/{record}");
+        fresh.write(&record, text);
         assert!(twice(), "{client}");
         let removal = fresh.run("doctor").out;
         assert!(
             removal.contains(&format!("{client} plugin "))
                 || removal.contains(&format!("{client} extensions "))
         );
+        files::remove_file(fresh.at(&record));
     }
 }
 

@@ -56,13 +56,13 @@ fn lines_of_a_person_around_the_plugin_and_files_beside_it_stay_to_the_byte() {
 /// OpenCode reads such files.
 #[test]
 fn commas_behind_last_items_stay_to_the_byte() {
+    let desk = Desk::new();
     for settings in [
         "{\n  // Mine.\n  \"theme\": \"system\",\n}\n",
         "{\n  \"mcp\": {\n    \"mine\": {\"type\": \"local\", \"command\": [\"x\",],}, // one\n  },\n}\n",
         "{\"mcp\": {\"mine\": {\"type\": \"local\",},},}",
         "{\n  \"instructions\": [\n    \"a.md\",\n  ],\n  \"permission\": {\"bash\": {\"ls\": \"allow\",},},\n}\n",
     ] {
-        let desk = Desk::new();
         desk.write("opencode.json", settings);
         let before = desk.files();
         desk.ok("install opencode");

@@ -1,15 +1,18 @@
 //! The hook is run once when it is installed, and judged.
 
 use super::{Desk, script};
+use crate::files;
 use crate::world::parse_json;
 use serde_json::Value;
 
+const CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "qwen", "copilot"];
+
 #[test]
 fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
-    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-        let mut desk = Desk::new();
-        let text = "cat > heard.json\necho \"$*|$MAILBAG_HOOK_TRIED\" > called.txt\n";
-        desk.program = script(desk.world.path(), text);
+    let desk = Desk::new();
+    let text = "cat > heard.json\necho \"$*|$MAILBAG_HOOK_TRIED\" > called.txt\n";
+    script(desk.world.path(), text);
+    for client in CLIENTS {
         let report = desk.json(&["install", client, "--agent", "bob"]);
         assert_eq!(report["hook_test"]["ok"], true, "{report:#}");
         assert_eq!(
@@ -23,24 +26,15 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
         let heard = parse_json(desk.text("heard.json"));
         assert_fields!(heard, hook_event_name: "SessionStart", source: "startup");
         assert!(heard["session_id"].is_string() && heard["cwd"].is_string());
+        files::remove_file(desk.path("heard.json"));
     }
-}
-
-#[test]
-fn install_shows_the_output_of_the_test_run() {
-    let desk = Desk::new();
-    assert_contains!(
-        desk.ok("install claude"),
-        "hook claude`: passed in ",
-        "2 unread"
-    );
 }
 
 #[test]
 fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
     let mut desk = Desk::new();
     desk.program = super::stand_in(&desk.path("it's a place"));
-    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
+    for client in CLIENTS {
         assert_eq!(desk.json(&["install", client])["hook_test"]["ok"], true);
         assert_eq!(
             desk.json(&["install", client])["files"],
@@ -56,6 +50,7 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
 
 #[test]
 fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
+    let desk = Desk::new();
     for (does, trouble) in [
         (
             "echo broken >&2; exit 3",
@@ -73,18 +68,14 @@ fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
             "not a string",
         ),
     ] {
-        for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-            let mut desk = Desk::new();
-            desk.program = script(desk.world.path(), does);
+        script(desk.world.path(), does);
+        for client in CLIENTS {
             let ran = desk.run(&["install", client, "--json"]);
             assert_eq!(ran.code, 1, "{ran:?}");
             let report = parse_json(&ran.out);
-            let told = report["hook_test"]["problem"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            assert!(told.contains(trouble), "{client} {does}: {told}");
-            assert_eq!(report["hook_test"]["ok"], false);
+            let test = &report["hook_test"];
+            assert_contains!(test["problem"].as_str().expect("a text"), trouble; "{client} {does}");
+            assert_eq!(test["ok"], false);
         }
     }
 }
@@ -116,8 +107,9 @@ fn install_reports_a_missing_program() {
 #[test]
 fn hooks_are_silent_and_succeed_if_the_program_is_missing() {
     let desk = Desk::new();
-    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-        desk.ok(&["install", client]);
+    for client in CLIENTS {
+        let tried = desk.ok(&["install", client]);
+        assert_contains!(tried, &format!("hook {client}`: passed in "), "2 unread");
         let of_client = if client == "codex" {
             "codex-hooks.json"
         } else {
@@ -147,10 +139,10 @@ fn hooks_are_silent_and_succeed_if_the_program_is_missing() {
 
 #[test]
 fn the_real_hook_passes_the_test_run_and_changes_nothing() {
-    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-        let desk = Desk::new();
-        desk.world.send("human", "bob", "are you there?");
-        let before = desk.world.everything();
+    let desk = Desk::new();
+    desk.world.send("human", "bob", "are you there?");
+    let before = desk.world.everything();
+    for client in CLIENTS {
         let ran = super::run_at_home(
             &desk.world,
             &["install", client, "--agent", "bob", "--json"],

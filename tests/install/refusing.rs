@@ -1,14 +1,14 @@
 //! Rejected settings: the error names the place and the fix, and no file changes.
 
-use super::{Desk, client, fixtures, place};
+use super::{Desk, client, fixtures, place, read_fixture};
 use crate::files;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn install_rejects_invalid_settings_and_changes_no_file() {
+    let desk = Desk::new();
     for fixture in fixtures("wrong/") {
-        let desk = Desk::with(&fixture);
+        let settings = desk.write(place(&fixture), read_fixture(&fixture));
         let before = desk.files();
         for args in [
             &["install", client(&fixture)][..],
@@ -26,6 +26,7 @@ fn install_rejects_invalid_settings_and_changes_no_file() {
         }
         assert!(desk.files() == before, "{fixture}");
         assert!(!desk.is_there("heard.json"), "{fixture}: the hook was run");
+        files::remove_file(settings);
     }
 }
 
@@ -42,16 +43,16 @@ fn one_invalid_file_prevents_all_changes() {
 fn a_file_that_is_read_only_is_meant_so() {
     let desk = Desk::with("claude-own-hooks.json");
     let path = desk.path(".claude/settings.json");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
+    files::set_mode(&path, 0o444);
     let before = desk.files();
     assert_contains!(
         desk.fails(1, "install claude"),
         "settings.json: is read-only; give yourself write permission"
     );
     assert!(desk.files() == before);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+    files::set_mode(&path, 0o644);
     desk.ok("install claude");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
+    files::set_mode(&path, 0o444);
     assert_contains!(desk.fails(1, "uninstall claude"), "is read-only");
 }
 
@@ -64,11 +65,10 @@ fn install_rejects_directories_and_broken_links_in_place_of_settings() {
     let said = desk.run("install gemini");
     assert_ne!(said.code, 0);
     assert_contains!(said.err, ".gemini");
-    std::os::unix::fs::symlink(
+    files::link(
         "hooks.json",
         desk.write(".codex/x", "").with_file_name("hooks.json"),
-    )
-    .expect("a link");
+    );
     let said = desk.run("install codex");
     assert!(
         said.code != 0 && said.err.contains("follow the links of"),
@@ -95,7 +95,7 @@ fn install_does_not_follow_a_link_out_of_the_project() {
         files::make_dir(desk.path(".claude"));
         let target = if link == ".codex" { &directory } else { &file };
         let _ = fs::remove_file(desk.path(link));
-        std::os::unix::fs::symlink(target, desk.path(link)).expect("a link");
+        files::link(target, desk.path(link));
         let before = desk.files();
         for more in [&[][..], &["--dry-run"]] {
             let ran = desk.run(&[&["install", client], more].concat());
@@ -128,7 +128,7 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
     let desk = Desk::new();
     let outside = tempfile::tempdir().expect("a directory");
     for target in [outside.path().join("new"), "no/../../../new".into()] {
-        std::os::unix::fs::symlink(&target, desk.path("AGENTS.md")).expect("a link");
+        files::link(&target, desk.path("AGENTS.md"));
         assert!(
             desk.fails(1, "install codex")
                 .contains("is a link out of the project"),

@@ -1,6 +1,7 @@
 //! The section in the instructions for agents.
 
 use super::Desk;
+use crate::files;
 use std::collections::BTreeSet;
 
 const BEGIN: &str = "<!-- mailbag:begin -->";
@@ -42,6 +43,7 @@ fn names_commands_that_there_are(text: &str, at_least: usize) {
 
 #[test]
 fn the_section_is_appended_to_the_file_and_removed_again() {
+    let desk = Desk::new();
     for text in [
         "# Rules\n\nBe kind.\n",
         "# Rules",
@@ -50,7 +52,6 @@ fn the_section_is_appended_to_the_file_and_removed_again() {
         "# Rules\n\n\n",
         "",
     ] {
-        let desk = Desk::new();
         desk.write("AGENTS.md", text);
         desk.write("CLAUDE.md", text);
         let before = desk.files();
@@ -65,10 +66,7 @@ fn the_section_is_appended_to_the_file_and_removed_again() {
             text.contains("\r\n"),
             "{now:?}"
         );
-        assert!(
-            desk.text("CLAUDE.md").contains("\n@AGENTS.md")
-                || desk.text("CLAUDE.md").contains("@AGENTS.md")
-        );
+        assert_contains!(desk.text("CLAUDE.md"), "@AGENTS.md");
         desk.ok("uninstall claude");
         assert!(desk.files() == before, "{text:?}");
     }
@@ -113,13 +111,12 @@ fn half_a_section_is_refused() {
 
 #[test]
 fn a_file_that_already_includes_agents_md_is_not_changed() {
+    let desk = Desk::new();
     for text in ["@AGENTS.md\n", "# Here\n\nSee @./AGENTS.md\n"] {
-        let desk = Desk::new();
         desk.write("CLAUDE.md", text);
         desk.ok("install claude");
         assert_eq!(desk.text("CLAUDE.md"), text);
-        let status = desk.json("install claude --status --project");
-        assert_eq!(status["clients"][0]["section"], true);
+        assert_eq!(desk.status("claude")["section"], true);
     }
 }
 
@@ -128,7 +125,7 @@ fn one_file_with_two_names_gets_one_section_and_no_self_include() {
     for (link, real) in [("CLAUDE.md", "AGENTS.md"), ("AGENTS.md", "CLAUDE.md")] {
         let desk = Desk::new();
         desk.write(real, "# Rules\n");
-        std::os::unix::fs::symlink(real, desk.path(link)).expect("a link");
+        files::link(real, desk.path(link));
         desk.ok("install claude");
         let text = desk.text(real);
         assert!(

@@ -38,26 +38,19 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
         .expect("hooks")
         .remove("PostToolBatch");
     desk.write(".claude/settings.json", settings.to_string());
+    let before = desk.world.everything();
     let stands = desk.status("claude");
     assert_fields!(stands, hooks: "partly", missing: ["PostToolBatch"]);
     assert_contains!(
         desk.ok("install --status"),
         "partly: Claude Code has no hook at PostToolBatch"
     );
+    assert!(desk.world.everything() == before, "a look changes nothing");
     desk.write(".claude/settings.json", "{");
     let stands = desk.status("claude");
     assert_eq!(stands["hooks"], "absent");
     assert_contains!(stands["problems"][0].as_str().expect("a text"), "settings.json line 1"; "{stands:#}");
     assert_contains!(desk.ok("install --status"), "problem: ");
-}
-
-#[test]
-fn looking_changes_nothing() {
-    let desk = Desk::new();
-    desk.ok("install claude");
-    let before = desk.world.everything();
-    desk.ok("install --status");
-    assert!(desk.world.everything() == before);
 }
 
 /// Codex's notes about our hook with five seconds, and three at the end, by event.
@@ -96,13 +89,15 @@ const TRUSTED: [(&str, &str); 7] = [
 fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
     let desk = Desk::new();
     desk.ok("install codex");
-    assert_eq!(desk.status("codex")["trusted"], "no");
-    let hooks = desk
-        .text(".codex/hooks.json")
-        .replace(&desk.program, "mailbag");
-    desk.write(".codex/hooks.json", &hooks);
+    let is_trusted = |notes: &str| {
+        desk.write("home/.codex/config.toml", notes);
+        desk.status("codex")["trusted"].clone()
+    };
+    assert_eq!(is_trusted(""), "no");
+    let settings = ".codex/hooks.json";
+    let hooks = desk.text(settings).replace(&desk.program, "mailbag");
     let file = desk
-        .path(".codex/hooks.json")
+        .write(settings, &hooks)
         .canonicalize()
         .expect("it is there");
     let note = |(event, digest): &(&str, &str)| {
@@ -112,45 +107,22 @@ fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
         )
     };
     let all: String = TRUSTED.iter().map(note).collect();
-    desk.write("home/.codex/config.toml", &all);
-    assert_eq!(
-        desk.status("codex")["trusted"],
-        "unknown",
-        "the project isn't trusted"
-    );
+    assert_eq!(is_trusted(&all), "unknown", "the project isn't trusted");
     let project = desk.world.path().canonicalize().expect("a directory");
-    let all = format!(
-        "{all}[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
-        project.display()
-    );
-    desk.write("home/.codex/config.toml", &all);
-    assert_eq!(desk.status("codex")["trusted"], "yes");
-    desk.write(
-        "home/.codex/config.toml",
-        all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1),
-    );
-    assert_eq!(desk.status("codex")["trusted"], "no", "one is switched off");
-    desk.write(
-        "home/.codex/config.toml",
-        all.replace("\"trusted\"", "\"untrusted\""),
-    );
-    assert_eq!(desk.status("codex")["trusted"], "no");
-    desk.write("home/.codex/config.toml", &all);
-    desk.write(
-        ".codex/hooks.json",
-        hooks.replace("\"timeout\": 5", "\"timeout\": 6"),
-    );
+    let place = project.display();
+    let all = format!("{all}[projects.\"{place}\"]\ntrust_level = \"trusted\"\n");
+    assert_eq!(is_trusted(&all), "yes");
+    let off = all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1);
+    assert_eq!(is_trusted(&off), "no", "one is switched off");
     assert_eq!(
-        desk.status("codex")["trusted"],
-        "unknown",
-        "it was changed since"
+        is_trusted(&all.replace("\"trusted\"", "\"untrusted\"")),
+        "no"
     );
-    desk.write(".codex/hooks.json", &hooks);
-    desk.write(
-        "home/.codex/config.toml",
-        TRUSTED[1..].iter().map(note).collect::<String>(),
-    );
-    assert_eq!(desk.status("codex")["trusted"], "no", "one is missing");
+    desk.write(settings, hooks.replace("\"timeout\": 5", "\"timeout\": 6"));
+    assert_eq!(is_trusted(&all), "unknown", "it was changed since");
+    desk.write(settings, &hooks);
+    let fewer: String = TRUSTED[1..].iter().map(note).collect();
+    assert_eq!(is_trusted(&fewer), "no", "one is missing");
 }
 
 #[test]

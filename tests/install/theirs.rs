@@ -53,11 +53,8 @@ fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards()
     for client in CLIENTS {
         desk.ok(&["uninstall", client]);
     }
-    let left: Vec<_> = desk
-        .files()
-        .into_iter()
-        .filter(|file| !before.contains(file))
-        .collect();
+    let mut left = desk.files();
+    left.retain(|file| !before.contains(file));
     assert!(desk.files() == before, "{left:?}");
 }
 

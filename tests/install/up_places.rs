@@ -5,7 +5,6 @@ use super::up::{CLIENTS, Fresh};
 use crate::files;
 use crate::world::{Words, parse_json};
 use serde_json::json;
-use std::fs;
 
 #[test]
 fn no_room_is_made_inside_another_by_accident() {
@@ -261,11 +260,10 @@ fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
 
 #[test]
 fn up_ignores_files_of_other_users_in_a_shared_directory() {
-    use std::os::unix::fs::PermissionsExt;
     let fresh = Fresh::with(&["claude"]);
     files::make_dir(fresh.at("open/.git"));
     files::make_dir(fresh.at("open/mine"));
-    fs::set_permissions(fresh.at("open"), fs::Permissions::from_mode(0o1777)).expect("permissions");
+    files::set_mode(fresh.at("open"), 0o1777);
     fresh.run_in("open/mine", "up", |_| {}).ok();
     assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
     assert!(!fresh.at("open/.claude").exists() && !fresh.at("open/.mailbag").exists());

@@ -4,6 +4,62 @@ use super::{Desk, meaning};
 use crate::files;
 use std::fs;
 
+/// A client, the variable that names its directory, that directory in a home, and its files there.
+type UserFiles = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
+
+const USER_FILES: [UserFiles; 7] = [
+    (
+        "claude",
+        "CLAUDE_CONFIG_DIR",
+        ".claude",
+        &["settings.json", ".claude.json", "CLAUDE.md"],
+    ),
+    (
+        "codex",
+        "CODEX_HOME",
+        ".codex",
+        &["hooks.json", "config.toml", "AGENTS.md"],
+    ),
+    (
+        "gemini",
+        "GEMINI_CLI_HOME",
+        "",
+        &[".gemini/settings.json", ".gemini/GEMINI.md"],
+    ),
+    ("qwen", "QWEN_HOME", ".qwen", &["settings.json", "QWEN.md"]),
+    (
+        "kimi",
+        "KIMI_CODE_HOME",
+        ".kimi-code",
+        &["config.toml", "mcp.json", "AGENTS.md"],
+    ),
+    (
+        "copilot",
+        "COPILOT_HOME",
+        ".copilot",
+        &[
+            "hooks/mailbag.json",
+            "mcp-config.json",
+            "copilot-instructions.md",
+        ],
+    ),
+    (
+        "opencode",
+        "XDG_CONFIG_HOME",
+        ".config",
+        &[
+            "opencode/plugins/mailbag.js",
+            "opencode/opencode.json",
+            "opencode/AGENTS.md",
+        ],
+    ),
+];
+
 #[test]
 fn install_user_changes_only_the_user_s_files() {
     let desk = Desk::new();
@@ -13,56 +69,17 @@ fn install_user_changes_only_the_user_s_files() {
     );
     desk.write("home/.codex/AGENTS.md", "# Me\n");
     let before = desk.files();
-    for (client, files) in [
-        (
-            "claude",
-            &[
-                "home/.claude/settings.json",
-                "home/.claude.json",
-                "home/.claude/CLAUDE.md",
-            ][..],
-        ),
-        (
-            "codex",
-            &[
-                "home/.codex/hooks.json",
-                "home/.codex/config.toml",
-                "home/.codex/AGENTS.md",
-            ],
-        ),
-        (
-            "gemini",
-            &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"],
-        ),
-        ("qwen", &["home/.qwen/settings.json", "home/.qwen/QWEN.md"]),
-        (
-            "kimi",
-            &[
-                "home/.kimi-code/config.toml",
-                "home/.kimi-code/mcp.json",
-                "home/.kimi-code/AGENTS.md",
-            ],
-        ),
-        (
-            "copilot",
-            &[
-                "home/.copilot/hooks/mailbag.json",
-                "home/.copilot/mcp-config.json",
-                "home/.copilot/copilot-instructions.md",
-            ],
-        ),
-        (
-            "opencode",
-            &[
-                "home/.config/opencode/plugins/mailbag.js",
-                "home/.config/opencode/opencode.json",
-                "home/.config/opencode/AGENTS.md",
-            ],
-        ),
-    ] {
+    for (client, _, directory, files) in USER_FILES {
         let report = desk.json(&["install", client, "--user"]);
         for file in files {
-            assert_contains!(desk.text(file), "mailbag"; "{file}");
+            // Without the variable, this file is beside the directory.
+            let directory = if *file == ".claude.json" {
+                ""
+            } else {
+                directory
+            };
+            let text = desk.text(&format!("home/{directory}/{file}"));
+            assert_contains!(text, "mailbag"; "{file}");
         }
         assert_eq!(
             report["files"].as_array().map(Vec::len),
@@ -84,78 +101,31 @@ fn install_user_changes_only_the_user_s_files() {
         assert!(!desk.is_there(file), "{file}");
     }
     assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
-    for client in [
-        "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
-    ] {
+    for (client, ..) in USER_FILES {
         desk.ok(&["uninstall", client, "--user"]);
     }
-    let left: Vec<_> = desk
-        .files()
-        .into_iter()
-        .filter(|file| !before.contains(file))
-        .collect();
+    let mut left = desk.files();
+    left.retain(|file| !before.contains(file));
     assert!(desk.files() == before, "{left:?}");
 }
 
 #[test]
 fn variables_that_name_other_directories_are_respected() {
     let desk = Desk::new();
-    for (client, variable, files) in [
-        (
-            "claude",
-            "CLAUDE_CONFIG_DIR",
-            &["settings.json", ".claude.json", "CLAUDE.md"][..],
-        ),
-        (
-            "codex",
-            "CODEX_HOME",
-            &["hooks.json", "config.toml", "AGENTS.md"],
-        ),
-        (
-            "gemini",
-            "GEMINI_CLI_HOME",
-            &[".gemini/settings.json", ".gemini/GEMINI.md"],
-        ),
-        ("qwen", "QWEN_HOME", &["settings.json", "QWEN.md"]),
-        (
-            "kimi",
-            "KIMI_CODE_HOME",
-            &["config.toml", "mcp.json", "AGENTS.md"],
-        ),
-        (
-            "copilot",
-            "COPILOT_HOME",
-            &[
-                "hooks/mailbag.json",
-                "mcp-config.json",
-                "copilot-instructions.md",
-            ],
-        ),
-        (
-            "opencode",
-            "XDG_CONFIG_HOME",
-            &["opencode/plugins/mailbag.js", "opencode/opencode.json"],
-        ),
-    ] {
+    for (client, variable, _, files) in USER_FILES {
         let other = desk.path("elsewhere").join(client);
-        let ran = desk.world.run_with(
-            &["install", client, "--user", "--command", &desk.program],
-            |command| {
-                super::at_home(&desk.world)(command);
-                command.env(variable, &other);
-            },
-        );
-        assert_eq!(ran.code, 0, "{ran:?}");
+        let install = ["install", client, "--user", "--command", &desk.program];
+        let ran = desk.world.run_with(&install, |command| {
+            super::at_home(&desk.world)(command);
+            command.env(variable, &other);
+        });
+        ran.ok();
         for file in files {
             assert!(other.join(file).exists(), "{client}: {file}");
         }
     }
-    assert!(
-        fs::read_dir(desk.path("home"))
-            .expect("a home")
-            .next()
-            .is_none()
-    );
+    let mut home = fs::read_dir(desk.path("home")).expect("a home");
+    assert!(home.next().is_none());
 }
 
 #[test]
