@@ -277,6 +277,9 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
         !world.room("sessions/alice.json").exists(),
         "the hold was the command's, and ended with it"
     );
+    // P190
+    assert_eq!(world.names("sessions"), [""; 0], "its session got no name");
+    assert!(!world.text("registry.json").contains("alder"));
 }
 
 #[test]

@@ -34,23 +34,6 @@ fn a_signal_is_handed_on_and_the_command_decides() {
     );
 }
 
-#[test]
-fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
-    let world = World::new();
-    let mut command = exec(
-        &world,
-        "--id alice -- sh -c 'echo up; exec tail -f /dev/null'",
-    );
-    says(&mut command, &world, "up");
-    command.signal(Signal::TERM);
-    command.ends(&world, 143);
-    assert_eq!(
-        words(&world, "alice").last().map(String::as_str),
-        Some("blocked: ended by SIGTERM")
-    );
-    assert_eq!(world.json("agent show alice")["status"], "offline");
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {

@@ -1,26 +1,22 @@
 //! The lines about claims at the start of a session.
 
 use super::{fire, mail, room};
-use crate::world::{Words, World};
-
-fn ok(world: &World, args: &(impl Words + ?Sized)) -> String {
-    world.ok(args)
-}
+use serde_json::json;
 
 #[test]
 fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
     // P142
     let world = room();
     mail(&world, "hello", "");
-    ok(&world, "claim docs task:login --as alice");
-    ok(&world, "claim src/auth/** web --as bob");
-    ok(&world, "handoff alice src/auth/** --as bob");
+    world.ok("claim docs task:login --as alice");
+    world.ok("claim src/auth/** web --as bob");
+    world.ok("handoff alice src/auth/** --as bob");
     world.drop_file(
         "alice",
         "w.json",
         r#"{"type": "claim", "claims": ["web/x"], "wait": true}"#,
     );
-    ok(&world, "run --once");
+    world.pass();
     let seq = world.json("claims")["offers"][0]["seq"].to_string();
     for event in [
         "SessionStart-startup",
@@ -67,10 +63,12 @@ fn many_claims_stay_within_the_budget_and_leave_room_for_mail() {
         .map(|n| format!("a-directory-with-a-very-long-name/{n}/and/more"))
         .collect();
     let words: Vec<&str> = subjects.iter().map(String::as_str).collect();
-    ok(&world, &[&["claim", "--as", "bob"], &words[..]].concat());
-    for subject in &words[..20] {
-        ok(&world, &["handoff", "alice", subject, "--as", "bob"]);
+    world.ok(&[&["claim", "--as", "bob"], &words[..]].concat());
+    for (n, subject) in words[..20].iter().enumerate() {
+        let offer = json!({"type": "handoff", "to": "alice", "claims": [subject], "body": "yours"});
+        world.mail("bob", &format!("{n}.json"), offer);
     }
+    world.pass();
     let told = fire(&world, "claude", "SessionStart-startup");
     assert_contains!(told, "18 more offers", "handoff from bob");
     assert!(told.chars().count() < 1700, "{}", told.chars().count());
@@ -81,9 +79,9 @@ fn an_offer_that_ended_is_announced_as_ended() {
     // P120, P366
     for event in ["UserPromptSubmit", "SessionStart-startup"] {
         let world = room();
-        ok(&world, "claim web --as bob");
-        ok(&world, "handoff alice web --as bob");
-        ok(&world, "release web --as bob");
+        world.ok("claim web --as bob");
+        world.ok("handoff alice web --as bob");
+        world.ok("release web --as bob");
         let told = fire(&world, "claude", event);
         assert_contains!(told, "handoff (offer ended) from bob"; "{event}");
         assert!(!told.contains("offers you"), "{told}");

@@ -33,118 +33,109 @@ fn says_nothing(world: &World, client: &str, events: &[&str]) {
     }
 }
 
-/// Announces a question at the start of a session, and new mail at these events.
-#[track_caller]
-fn gets_context(
-    world: &World,
-    client: &str,
-    start: &str,
-    events: [&str; 2],
-    context: fn(&str, &str) -> String,
-) {
-    let seq = mail(world, "API shape?", "--type question");
-    let told = format!(
-        "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
-        hint(seq)
-    );
-    assert_eq!(fire(world, client, start), context("SessionStart", &told));
-    for event in events {
-        let told = news(world, event);
-        assert_eq!(fire(world, client, event), context(event, &told));
-    }
-}
+/// A client, its events at the start of a session, at a prompt, after a tool and at the stop, the decision at the stop, and
+/// events where it gets nothing: one without mail, and others with mail after it was stopped.
+type Events = (
+    &'static str,
+    [&'static str; 4],
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
 
-/// Announces new mail at the end of a turn, which continues then.
-#[track_caller]
-fn is_stopped(world: &World, client: &str, stop: &str, decision: &str) {
-    let told = news(world, stop);
-    assert_eq!(
-        fire(world, client, stop),
-        format!("{{\"decision\":\"{decision}\",\"reason\":\"{told}\"}}\n")
-    );
-}
-
-#[test]
-fn codex_gets_context_a_block_at_its_stop_and_an_empty_object_for_nothing() {
-    let world = room();
-    let (start, events) = ("SessionStart-startup", ["UserPromptSubmit", "PostToolUse"]);
-    says_nothing(
-        &world,
+const CLIENTS: [Events; 4] = [
+    (
         "codex",
-        &[start, events[0], events[1], "Stop", "SessionEnd-other"],
-    );
-    gets_context(&world, "codex", start, events, context);
-    is_stopped(&world, "codex", "Stop", "block");
-    news(&world, "later");
-    says_nothing(
-        &world,
-        "codex",
+        [
+            "SessionStart-startup",
+            "UserPromptSubmit",
+            "PostToolUse",
+            "Stop",
+        ],
+        "block",
+        "SessionEnd-other",
         &[
             "Stop-again",
             "UserPromptSubmit-helper",
             "PostToolUse-helper",
             "SubagentStop-helper",
         ],
-    );
-}
-
-#[test]
-fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() {
-    let world = room();
-    let (start, events) = ("SessionStart-startup", ["BeforeAgent", "AfterTool"]);
-    says_nothing(
-        &world,
+    ),
+    (
         "gemini",
-        &[start, events[0], events[1], "AfterAgent", "SessionEnd-exit"],
-    );
-    gets_context(&world, "gemini", start, events, context);
-    is_stopped(&world, "gemini", "AfterAgent", "deny");
-    // It asks again before the agent continues.
-    says_nothing(&world, "gemini", &["BeforeAgent-again"]);
-    news(&world, "later");
-    says_nothing(&world, "gemini", &["AfterAgent-again"]);
-}
-
-#[test]
-fn qwen_code_gets_context_a_block_at_its_stop_and_silence_for_nothing() {
-    let world = room();
-    let (start, events) = ("SessionStart-startup", ["UserPromptSubmit", "PostToolUse"]);
-    says_nothing(
-        &world,
+        [
+            "SessionStart-startup",
+            "BeforeAgent",
+            "AfterTool",
+            "AfterAgent",
+        ],
+        "deny",
+        "SessionEnd-exit",
+        &["AfterAgent-again"],
+    ),
+    (
         "qwen",
-        &[start, events[0], events[1], "Stop", "PostToolBatch"],
-    );
-    gets_context(&world, "qwen", start, events, context);
-    is_stopped(&world, "qwen", "Stop", "block");
-    news(&world, "later");
-    says_nothing(&world, "qwen", &["Stop-again"]);
-}
+        [
+            "SessionStart-startup",
+            "UserPromptSubmit",
+            "PostToolUse",
+            "Stop",
+        ],
+        "block",
+        "PostToolBatch",
+        &["Stop-again"],
+    ),
+    (
+        "copilot",
+        [
+            "SessionStart-new",
+            "UserPromptSubmit",
+            "PostToolUse",
+            "Stop",
+        ],
+        "block",
+        "Stop-helper",
+        &[
+            "Stop-again",
+            "SessionEnd-complete",
+            "UserPromptSubmit-helper",
+            "PostToolUse-helper",
+        ],
+    ),
+];
 
 #[test]
-fn copilot_cli_gets_context_in_a_field_of_its_own_a_block_at_its_stop_and_silence_for_nothing() {
-    let world = room();
-    let (start, events) = ("SessionStart-new", ["UserPromptSubmit", "PostToolUse"]);
-    says_nothing(
-        &world,
-        "copilot",
-        &[start, events[0], events[1], "Stop", "Stop-helper"],
-    );
-    gets_context(&world, "copilot", start, events, |_, text| {
-        format!("{{\"additionalContext\":\"{text}\"}}\n")
-    });
-    // The news is for the agent, not for its sub-agents.
-    let told = news(&world, "Stop");
-    says_nothing(
-        &world,
-        "copilot",
-        &["UserPromptSubmit-helper", "PostToolUse-helper"],
-    );
-    assert_eq!(
-        fire(&world, "copilot", "Stop"),
-        format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n")
-    );
-    news(&world, "later");
-    says_nothing(&world, "copilot", &["Stop-again", "SessionEnd-complete"]);
+fn four_clients_get_context_a_decision_at_their_stop_and_their_own_form_of_nothing() {
+    for (client, events, decision, silent, after) in CLIENTS {
+        let world = room();
+        says_nothing(&world, client, &[&events[..], &[silent]].concat());
+        let answer = |event: &str, text: &str| match client {
+            "copilot" => format!("{{\"additionalContext\":\"{text}\"}}\n"),
+            _ => context(event, text),
+        };
+        let [start, prompt, tool, stop] = events;
+        let seq = mail(&world, "API shape?", "--type question");
+        let told = format!(
+            "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
+            hint(seq)
+        );
+        assert_eq!(fire(&world, client, start), answer("SessionStart", &told));
+        for event in [prompt, tool] {
+            let told = news(&world, event);
+            assert_eq!(fire(&world, client, event), answer(event, &told));
+        }
+        let told = news(&world, stop);
+        assert_eq!(
+            fire(&world, client, stop),
+            format!("{{\"decision\":\"{decision}\",\"reason\":\"{told}\"}}\n")
+        );
+        if client == "gemini" {
+            // It asks again before the agent continues.
+            says_nothing(&world, client, &["BeforeAgent-again"]);
+        }
+        news(&world, "later");
+        says_nothing(&world, client, after);
+    }
 }
 
 #[test]
@@ -244,4 +235,13 @@ fn claude_code_gets_context_and_silence_for_nothing() {
         let told = news(&world, event);
         assert_eq!(fire(&world, "claude", event), context(event, &told));
     }
+    let told = news(&world, "later");
+    let after = [
+        "Stop-again",
+        "PostToolBatch-helper",
+        "SubagentStart-helper",
+        "SubagentStop-helper",
+    ];
+    says_nothing(&world, "claude", &after);
+    assert_contains!(fire(&world, "claude", "UserPromptSubmit"), &told);
 }

@@ -20,6 +20,11 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// The recorded request of a client.
+    fn start(world: &World, client: &str) -> Waiting {
+        Waiting::of(world, client, &recorded(client, "PermissionRequest"))
+    }
+
     fn of(world: &World, client: &str, input: &str) -> Waiting {
         let mut command: Command = world.bare(&["hook", client]);
         command
@@ -92,7 +97,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
     // P181
     for client in ["claude", "codex"] {
         let world = asking("5m");
-        let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
+        let waiting = Waiting::start(&world, client);
         let first = asked(&world);
         assert_fields!(first, from: "alice", subject: "Bash: rm -rf build");
         assert_fields!(first, signature: "required", deadline: "5m");
@@ -111,7 +116,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
         );
 
         files::remove_dir(world.room("inbox/human"));
-        let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
+        let waiting = Waiting::start(&world, client);
         let second = asked(&world);
         decide(&world, &second, &["no", "--note", "Keep it."]);
         let (said, complaint) = waiting.ends();
@@ -131,7 +136,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
 fn an_agent_cannot_allow_its_own_call() {
     // P181
     let world = asking("3s");
-    let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+    let waiting = Waiting::start(&world, "claude");
     let approval = name(&asked(&world));
     files::make_dir(world.decision_key().parent().expect("a directory"));
     files::write(world.decision_key(), "09".repeat(32) + "\n");
@@ -155,7 +160,7 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
     let mut command = world.bare("run");
     command.env("MAILBAG_TEST_HOME", other.path());
     let router = world.router_by(command);
-    let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+    let waiting = Waiting::start(&world, "claude");
     let first = asked(&world);
     decide_with(&world, other.path(), &first, &["yes"]);
     let (said, complaint) = waiting.ends();
@@ -178,7 +183,7 @@ fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     // The router is stopped until the agent has changed the question.
     let router = world.router_by(command);
     router.signal(rustix::process::Signal::STOP);
-    let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+    let waiting = Waiting::start(&world, "claude");
     let mut question = None;
     world.wait("the question is in the outbox", || {
         question = world
@@ -209,7 +214,7 @@ fn without_a_decision_in_time_the_client_asks_by_itself() {
     // P182
     for (client, nothing) in [("claude", ""), ("codex", "{}\n")] {
         let world = asking("1s");
-        let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
+        let waiting = Waiting::start(&world, client);
         assert_eq!(
             waiting.ends(),
             (nothing.to_owned(), String::new()),
@@ -266,12 +271,11 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
     // P182
     for end in ["the client goes on", "the client ends the hook"] {
         let world = asking("5m");
-        let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+        let waiting = Waiting::start(&world, "claude");
         let first = asked(&world);
         match end {
             "the client goes on" => {
-                let mut input: Value =
-                    serde_json::from_str(&recorded("claude", "PostToolBatch")).expect("JSON");
+                let mut input = parse_json(recorded("claude", "PostToolBatch"));
                 let own = parse_json(recorded("claude", "PermissionRequest"));
                 input["session_id"] = own["session_id"].clone();
                 run(&world, &["claude"], Some("alice"), &input.to_string());
@@ -296,8 +300,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
 fn text_of_a_tool_cannot_look_like_text_of_the_question() {
     // P181
     let world = asking("5m");
-    let mut input: Value =
-        serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+    let mut input = parse_json(recorded("claude", "PermissionRequest"));
     // A sub-agent asks for its session.
     (input["agent_id"], input["agent_type"]) = (json!("a1"), json!("general\npurpose"));
     input["tool_input"] =

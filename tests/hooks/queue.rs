@@ -6,7 +6,6 @@ use crate::files;
 use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// The hook of the next turn, which a stand-in for `codex` runs after it has recorded its arguments.
@@ -27,7 +26,7 @@ impl Desk {
             "../bin/codex",
             format!("#!/bin/sh\nprintf '%s|' \"$@\" >> \"$WOKEN\"\n{script}\n"),
         );
-        fs::set_permissions(&codex, fs::Permissions::from_mode(0o755)).expect("a mode");
+        files::set_mode(&codex, 0o755);
         let session = parse_json(recorded("codex", "Stop"));
         let file = format!(
             "codex/thread-writer-locks/{}.lock",
@@ -46,7 +45,7 @@ impl Desk {
 
     /// Fires a hook of the session, with these fields in place of the recorded ones.
     fn fire_with(&self, event: &str, fields: Value) -> String {
-        let mut input: Value = serde_json::from_str(&recorded("codex", event)).expect("JSON");
+        let mut input = parse_json(recorded("codex", event));
         input
             .as_object_mut()
             .expect("an object")

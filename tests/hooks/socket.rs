@@ -104,7 +104,7 @@ fn a_session_with_a_hook_in_a_helper_process_is_woken_and_keeps_its_name() {
     let socket = world.path().join("client.sock");
     let client = UnixListener::bind(&socket).expect("a socket");
     let hook = |session: &str, event: &str, fields: Value| {
-        let mut input: Value = serde_json::from_str(&of("qwen", session, event)).expect("JSON");
+        let mut input = parse_json(of("qwen", session, event));
         input
             .as_object_mut()
             .expect("an object")
