@@ -1,7 +1,8 @@
 //! The check before an edit, in the hooks of the clients, by their recorded inputs.
 
-use super::{claim, file, project, repository};
+use super::{UNREADABLE, claim, file, project, repository};
 use crate::approvals::{run_at, time};
+use crate::files;
 use crate::hooks::recorded;
 use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
@@ -79,13 +80,14 @@ fn reason(client: &str, event: &str, said: &str) -> String {
 #[test]
 fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_owner_and_reason() {
     // P157
+    let world = project("alice bob");
+    let claims = ["src/**", "*.ipynb", "a.txt", "b.txt"];
+    claim(
+        &world,
+        "bob",
+        json!({"claims": claims, "subject": "the \"login\""}),
+    );
     for (client, event, path) in EDITS {
-        let world = project("alice bob");
-        claim(
-            &world,
-            "bob",
-            json!({"claims": ["src/**", "*.ipynb", "a.txt", "b.txt"], "subject": "the \"login\""}),
-        );
         let said = reason(client, event, &edit(&world, "alice", client, event));
         assert!(
             said.starts_with(&format!("mailbag: {path} belongs to bob (claim ")),
@@ -100,9 +102,9 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
             nothing(client),
             "the owner"
         );
+        // Each client has a session of its own.
+        files::remove_dir(world.room("sessions"));
     }
-    let world = project("alice bob");
-    claim(&world, "bob", json!({"claims": ["./**"]}));
     for (client, event) in [
         ("claude", "PreToolUse-Bash"),
         ("codex", "PreToolUse-Bash"),
@@ -157,7 +159,7 @@ fn the_same_file_is_found_in_a_worktree_and_behind_a_link() {
     // P157
     let world = project("alice bob");
     file(world.path(), "real/a.txt", "");
-    std::os::unix::fs::symlink("real", world.path().join("src")).expect("a link");
+    files::link("real", world.path().join("src"));
     claim(&world, "bob", json!({"claims": ["real/a.txt"]}));
     reason(
         "claude",
@@ -234,33 +236,29 @@ fn the_setting_and_the_variable_switch_it_off() {
     let world = world.settings("guard = \"off\"\n");
     assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Write"), "");
     let world = world.settings("");
-    let at = world.path().to_str().expect("plain");
-    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
-    let mut hook = world.program("hook claude");
-    let hook = hook
-        .env("MAILBAG_AGENT", "alice")
-        .env("MAILBAG_GUARD", "off")
-        .write_stdin(input)
-        .output()
-        .expect("it runs");
-    assert!(hook.stdout.is_empty(), "{hook:?}");
+    let path = world.path().join("src/a.txt");
+    let said = edit_with(&world, "alice", &path, &[("MAILBAG_GUARD", "off")]);
+    assert_eq!(said, "");
 }
 
 #[test]
 fn an_unknown_owner_passes_and_is_reported_each_time() {
     // P156
-    for damage in [
-        ("settings.toml", "guard = 7\n"),
-        ("registry.json", "{"),
-        ("registry.json", r#"{"version": 99, "agents": []}"#),
-    ] {
-        let world = project("alice bob");
-        claim(&world, "bob", json!({"claims": ["src"]}));
-        world.write(damage.0, damage.1);
+    let world = project("alice bob").settings("");
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    for (name, damage) in UNREADABLE {
+        let whole = world.text(name);
+        world.write(name, damage);
         for _ in 0..2 {
-            assert_contains!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "additionalContext", "cannot check who owns the files"; "{damage:?}");
+            let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
+            assert_contains!(said, "additionalContext", "cannot check who owns the files"; "{damage}");
         }
+        world.write(name, whole);
     }
+    assert_contains!(
+        edit(&world, "alice", "claude", "PreToolUse-Edit"),
+        "belongs to bob"
+    );
     let world = World::empty();
     repository(world.path());
     assert_eq!(
@@ -287,6 +285,17 @@ fn edit_file(world: &World, agent: &str, time: &str, path: &str) -> String {
         .output()
         .expect("the program runs");
     lossy(&output.stdout)
+}
+
+/// As [`edit_file`] for this path and an agent, with more variables, in the recorded session.
+fn edit_with(world: &World, agent: &str, path: &Path, variables: &[(&str, &str)]) -> String {
+    let input = recorded("claude", "PreToolUse-Edit")
+        .replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"));
+    let mut hook = world.program("hook claude");
+    hook.env("MAILBAG_AGENT", agent)
+        .envs(variables.iter().copied());
+    let output = hook.write_stdin(input).output();
+    lossy(output.expect("the program runs").stdout)
 }
 
 /// The notice that an agent got, once it is there.
@@ -348,26 +357,13 @@ fn a_claimed_file_needs_no_notice() {
     );
 }
 
-/// The output of Claude Code's hook when alice edits this file.
-fn edit_path(world: &World, path: &Path) -> String {
-    let input = recorded("claude", "PreToolUse-Edit")
-        .replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"));
-    let mut hook = world.program("hook claude");
-    let output = hook
-        .env("MAILBAG_AGENT", "alice")
-        .write_stdin(input)
-        .output()
-        .expect("the program runs");
-    lossy(&output.stdout)
-}
-
 #[test]
 fn other_spellings_of_a_path_are_the_same_file() {
     // P157
     let world = project("alice bob");
     file(world.path(), "src/a.txt", "x");
     file(world.path(), "docs/b.txt", "x");
-    std::os::unix::fs::symlink(world.path(), world.path().join("docs/top")).expect("a link");
+    files::link(world.path(), world.path().join("docs/top"));
     claim(&world, "bob", json!({"claims": ["src"]}));
     for path in [
         "docs/../src/a.txt",
@@ -376,7 +372,8 @@ fn other_spellings_of_a_path_are_the_same_file() {
         "docs/top/src/a.txt",
         "not/there/../../src/a.txt",
     ] {
-        assert_contains!(edit_path(&world, &world.path().join(path)), "belongs to bob"; "{path}");
+        let said = edit_with(&world, "alice", &world.path().join(path), &[]);
+        assert_contains!(said, "belongs to bob"; "{path}");
     }
 }
 
@@ -411,15 +408,9 @@ fn a_bind_mount_of_another_agents_directory_is_that_directory() {
             .arg(super::program())
             .current_dir(world.path())
             .envs(world.bare("").get_envs().filter_map(|(k, v)| Some((k, v?))));
-        let mut child = command
-            .env("MAILBAG_AGENT", "alice")
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes())
-            .expect("input");
-        let output = child.wait_with_output().expect("it ends");
+        let input = std::fs::File::open(world.write("../input.json", input)).expect("a file");
+        let command = command.env("MAILBAG_AGENT", "alice").stdin(input);
+        let output = command.output().expect("it ends");
         let said = lossy(&output.stdout);
         assert!(
             said.contains("belongs to bob"),
@@ -434,14 +425,10 @@ fn a_claim_that_lapsed_without_a_router_stops_no_edit() {
     // P157
     let world = project("alice bob");
     run_at(&world, 0, "claim src/a.txt --lease 1m --as alice");
-    let directory = world.path().to_str().expect("plain");
-    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", directory);
+    let path = world.path().join("src/a.txt");
     let edit = |minutes| {
-        let mut hook = world.program("hook claude");
-        hook.env("MAILBAG_AGENT", "bob")
-            .env("MAILBAG_TEST_NOW", time(minutes));
-        let output = hook.write_stdin(input.clone()).output();
-        lossy(&output.expect("the program runs").stdout)
+        let now = time(minutes);
+        edit_with(&world, "bob", &path, &[("MAILBAG_TEST_NOW", &*now)])
     };
     assert_contains!(edit(0), "src/a.txt belongs to alice");
     assert_eq!(edit(10), "");

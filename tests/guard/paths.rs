@@ -5,7 +5,6 @@ use crate::files;
 use crate::world::World;
 use mailbag::room::Room;
 use mailbag::room::repository::{RepositoryBase, subject_of};
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 fn room(world: &World) -> Room {
@@ -182,8 +181,8 @@ fn a_claim_of_a_link_or_of_its_target_covers_the_file() {
     // P150
     let world = project("alice");
     file(world.path(), "releases/2/app.rs", "");
-    symlink("releases/2", world.path().join("current")).expect("a link");
-    symlink("releases/2/app.rs", world.path().join("app")).expect("a link");
+    files::link("releases/2", world.path().join("current"));
+    files::link("releases/2/app.rs", world.path().join("app"));
     assert_eq!(
         meant(&world, world.path(), "current/app.rs"),
         "releases/2/app.rs"

@@ -3,7 +3,7 @@
 use super::commits::hooked;
 use super::{claim, file, git, git_command_as, project};
 use crate::hooks::recorded;
-use crate::town::is_root;
+use crate::town::{copy_environment, is_root};
 use crate::world::{World, lossy};
 use serde_json::json;
 use std::process::{Command, Output};
@@ -29,12 +29,7 @@ fn script(world: &World, text: &str) -> Output {
         .args(["-m", "sh", "-c", text])
         .current_dir(world.path());
     git.env("input", input).env("mailbag", super::program());
-    for (name, value) in git.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
+    copy_environment(&git, &mut shell);
     shell.output().expect("a shell")
 }
 
