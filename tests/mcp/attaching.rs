@@ -12,7 +12,7 @@ fn a_model_can_attach_files_of_the_repository_and_no_others() {
     let elsewhere = tempfile::tempdir().expect("a directory");
     let secret = elsewhere.path().join("shadow");
     files::write(&secret, "a secret");
-    std::os::unix::fs::symlink(&secret, world.path().join("plan.md")).expect("a link");
+    files::link(&secret, world.path().join("plan.md"));
     files::write(world.path().join("notes.md"), "what I found");
     let client = Client::of(&world, "alice");
     let id = world.send("bob", "alice", "where are the keys?");

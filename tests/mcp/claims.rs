@@ -3,7 +3,7 @@
 use super::Client;
 use crate::approvals::{run_at, time};
 use crate::world::{World, parse_json};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn work_is_claimed_handed_over_and_released() {
@@ -71,31 +71,35 @@ fn work_is_claimed_handed_over_and_released() {
 fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
     let world = World::with("alice");
     let alice = Client::of(&world, "alice");
-    assert_contains!(
-        alice.fails("claim_work", json!({"action": "claims"})),
-        "did you mean claim?"
-    );
-    assert_contains!(
-        alice.fails("claim_work", json!({"action": "claim"})),
-        "claims is missing"
-    );
-    assert_contains!(
-        alice.fails("claim_work", json!({"action": "accept"})),
-        "no such offer is open"
-    );
-    assert_contains!(
-        alice.fails("claim_work", json!({"action": "release"})),
-        "alice owns nothing"
-    );
-    assert_contains!(
-        alice.fails("list_claims", json!({"paths": ["task:a b"]})),
-        "not the name of a task"
-    );
-}
-
-/// A directory name of 250 bytes.
-fn long_directory() -> String {
-    "d".repeat(250)
+    for (tool, arguments, said) in [
+        (
+            "claim_work",
+            json!({"action": "claims"}),
+            "did you mean claim?",
+        ),
+        (
+            "claim_work",
+            json!({"action": "claim"}),
+            "claims is missing",
+        ),
+        (
+            "claim_work",
+            json!({"action": "accept"}),
+            "no such offer is open",
+        ),
+        (
+            "claim_work",
+            json!({"action": "release"}),
+            "alice owns nothing",
+        ),
+        (
+            "list_claims",
+            json!({"paths": ["task:a b"]}),
+            "not the name of a task",
+        ),
+    ] {
+        assert_contains!(alice.fails(tool, arguments), said; "{tool}");
+    }
 }
 
 #[test]
@@ -122,28 +126,28 @@ fn the_path_of_an_owner_address_is_relative_to_the_directory_of_the_server() {
     );
 }
 
+#[track_caller]
+fn is_short(text: &str, data: &Value, most: usize) {
+    let bytes = data.to_string().len();
+    assert!(text.len() < most && bytes < 8_000, "{text}\n{data}");
+}
+
 #[test]
 fn the_owners_of_a_path_are_cut_to_the_first_ones_and_the_others_are_counted() {
     let world = World::alice_and_bob();
     let subjects: Vec<String> = (0..300)
-        .map(|n| format!("src/{}/{n}", long_directory()))
+        .map(|n| format!("src/{}/{n}", "d".repeat(250)))
         .collect();
     let (alice, bob) = (Client::of(&world, "alice"), Client::of(&world, "bob"));
     for some in subjects.chunks(100) {
         let (text, data) = alice.call("claim_work", json!({"action": "claim", "claims": some}));
-        assert!(
-            text.len() < 4_000 && data.to_string().len() < 8_000,
-            "{text}\n{data}"
-        );
+        is_short(&text, &data, 4_000);
         assert_contains!(text, " and 95 more (lease 4h)");
         assert_fields!(data, more_claims: 90);
     }
     world.ok("claim lib --as bob");
     let (text, data) = bob.call("list_claims", json!({"paths": ["src", "lib"]}));
-    assert!(
-        text.len() < 8_000 && data.to_string().len() < 8_000,
-        "{text}\n{data}"
-    );
+    is_short(&text, &data, 8_000);
     assert_contains!(text, " and 290 more of alice\nlib: yours");
     assert_fields!(data["paths"][0], status: "owned", more_claims: 290);
     let out = world.run("claims src lib --as bob").out;
@@ -156,16 +160,10 @@ fn the_owners_of_a_path_are_cut_to_the_first_ones_and_the_others_are_counted() {
     assert!(text.len() < 4_000, "{text}");
     assert_fields!(data, more_claims: 290);
     let (text, data) = bob.call("list_claims", json!({"mine": true}));
-    assert!(
-        text.len() < 4_000 && data.to_string().len() < 8_000,
-        "{text}\n{data}"
-    );
+    is_short(&text, &data, 4_000);
     assert_fields!(data["offers"][0], more_subjects: 290);
     let (text, data) = alice.call("claim_work", json!({"action": "release"}));
-    assert!(
-        text.len() < 4_000 && data.to_string().len() < 8_000,
-        "{text}\n{data}"
-    );
+    is_short(&text, &data, 4_000);
     assert_fields!(data, more_claims: 290);
 }
 

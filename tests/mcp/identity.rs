@@ -4,7 +4,14 @@
 use super::Client;
 use crate::files;
 use crate::world::World;
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// Changes the lease of alice, as another process does.
+fn change_lease(world: &World, change: impl FnOnce(&mut Value)) {
+    let mut lease = world.read("sessions/alice.json");
+    change(&mut lease);
+    world.write("sessions/alice.json", lease.to_string());
+}
 
 #[test]
 fn an_unidentified_client_gets_an_error_that_names_register_agent() {
@@ -110,9 +117,9 @@ fn the_id_of_another_live_session_takes_no_agent_over() {
     let world = World::with("alice bob");
     let first = Client::session(&world, "s1");
     first.text("register_agent", json!({"name": "alice"}));
-    let mut lease = world.read("sessions/alice.json");
-    lease.as_object_mut().expect("an object").remove("process");
-    world.write("sessions/alice.json", lease.to_string());
+    change_lease(&world, |lease| {
+        lease.as_object_mut().expect("an object").remove("process");
+    });
     let second = Client::with(&world, &[], &[("CODEX_SESSION_ID", "c1")]);
     assert_contains!(
         second.fails("register_agent", json!({"name": "alice", "session": "s1"})),
@@ -138,9 +145,9 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     let world = World::with("alice");
     let first = Client::session(&world, "s1");
     first.text("register_agent", json!({"name": "alice"}));
-    let mut lease = world.read("sessions/alice.json");
-    lease.as_object_mut().expect("an object").remove("process");
-    world.write("sessions/alice.json", lease.to_string());
+    change_lease(&world, |lease| {
+        lease.as_object_mut().expect("an object").remove("process");
+    });
     let second = Client::session(&world, "s2");
     assert_contains!(
         second.fails("register_agent", json!({"name": "alice"})),
@@ -167,16 +174,6 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
 }
 
 #[test]
-fn a_server_uses_the_agent_that_its_session_joined() {
-    let world = World::alice_and_bob();
-    world.ok("join bob --session s1 --client claude");
-    let client = Client::session(&world, "s1");
-    assert_contains!(client.text("list_agents", json!({})), "you are bob");
-    world.ok("join alice --session s1 --client claude");
-    assert_contains!(client.text("list_agents", json!({})), "you are alice"; "the person chose another");
-}
-
-#[test]
 fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_from_the_hooks() {
     let world = World::alice_and_bob();
     world.pipe(
@@ -196,7 +193,7 @@ fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_fro
 }
 
 /// The metadata that Codex adds to each call.
-fn of_codex(session: &str) -> serde_json::Value {
+fn of_codex(session: &str) -> Value {
     json!({"sessionId": session, "threadId": session, "x-codex-turn-metadata": {"session_id": session}})
 }
 
@@ -220,50 +217,22 @@ fn a_server_reads_the_codex_session_from_each_call() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_server_below_codex_takes_no_name_before_it_knows_the_session() {
-    let world = World::with("alice");
-    let codex = world.path().join("codex");
-    std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
-    let server = world.bare("mcp");
-    let mut below = std::process::Command::new(&codex);
-    below
-        .args(["-c", "\"$@\"; exit $?", "sh"])
-        .arg(server.get_program())
-        .args(server.get_args());
-    below.current_dir(world.path());
-    below
-        .env_clear()
-        .env("MAILBAG_ROOM", world.room(""))
-        .env("MAILBAG_AGENT", "alice")
-        .env("PATH", "/usr/bin:/bin");
-    let ran = below
-        .stdin(std::process::Stdio::null())
-        .output()
-        .expect("it runs");
-    assert!(ran.status.success(), "{ran:?}");
-    assert!(!world.room("sessions/alice.json").exists());
-}
-
-#[test]
-#[cfg(target_os = "linux")]
 fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
     let world = World::with("alice");
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
     // The lease as hooks write it when the client continues under another id.
-    let mut lease = world.read("sessions/alice.json");
-    lease["session"] = json!("s2");
-    world.write("sessions/alice.json", lease.to_string());
+    change_lease(&world, |lease| lease["session"] = json!("s2"));
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     assert_eq!(world.read("sessions/alice.json")["session"], "s2");
     // Of another process it is another client.
-    lease["session"] = json!("s3");
     let mut other = std::process::Command::new("sleep")
         .arg("60")
         .spawn()
         .expect("it starts");
-    lease["process"] = process_of(other.id());
-    world.write("sessions/alice.json", lease.to_string());
+    change_lease(&world, |lease| {
+        (lease["session"], lease["process"]) = (json!("s3"), process_of(other.id()));
+    });
     assert_contains!(client.fails("fetch_inbox", json!({})), "session s3");
     other.kill().and_then(|()| other.wait()).expect("it ends");
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages"; "it is gone");
@@ -271,7 +240,7 @@ fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
 
 /// A process as a lease has it: proc_pid_stat(5).
 #[cfg(target_os = "linux")]
-fn process_of(pid: u32) -> serde_json::Value {
+fn process_of(pid: u32) -> Value {
     let stat = files::read_text(format!("/proc/{pid}/stat"));
     let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
     let started = fields
@@ -308,7 +277,7 @@ fn the_session_may_be_given_where_the_environment_is_silent() {
 fn below(world: &World, name: &str, variables: &[(&str, &str)]) -> Client {
     let program = world.path().join(name);
     // A copy could not be started while another test, which is just starting something, holds it open for writing.
-    std::os::unix::fs::symlink("/bin/sh", &program).expect("a shell");
+    files::link("/bin/sh", &program);
     let client = Client::start_below(world, &program, variables);
     client.handshake("2025-06-18");
     client
@@ -322,9 +291,9 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
     client.text("register_agent", json!({"name": "alice"}));
     assert_eq!(world.read("sessions/alice.json").get("session"), None);
     // Its hook reports today's id.
-    let mut lease = world.read("sessions/alice.json");
-    (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
-    world.write("sessions/alice.json", lease.to_string());
+    change_lease(&world, |lease| {
+        (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
+    });
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     assert_eq!(world.read("sessions/alice.json")["session"], "new");
 }
@@ -375,17 +344,16 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
 #[test]
 fn a_joined_agent_takes_precedence_over_the_name_of_the_server() {
     // P99
-    let world = World::alice_and_bob();
-    let client = Client::with(
-        &world,
-        &[],
-        &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s1")],
-    );
-    assert_contains!(client.text("list_agents", json!({})), "you are alice");
+    let world = World::with("alice bob carol");
+    let variables = [("MAILBAG_AGENT", "carol"), ("CLAUDE_CODE_SESSION_ID", "s1")];
+    let client = Client::with(&world, &[], &variables);
+    assert_contains!(client.text("list_agents", json!({})), "you are carol");
     world.ok("join bob --session s1 --client claude");
     client.text("send_message", json!({"to": "alice", "body": "x"}));
     assert_eq!(world.inbox("alice")[0]["from"], "bob");
     client.text("register_agent", json!({"name": "bob"}));
+    world.ok("join alice --session s1 --client claude");
+    assert_contains!(client.text("list_agents", json!({})), "you are alice"; "the person chose another");
 }
 
 #[test]
@@ -394,9 +362,9 @@ fn an_agent_stays_its_session_s_while_the_server_lives() {
     let world = World::with("alice").settings("session_lease = \"1s\"\n");
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
-    let mut lease = world.read("sessions/alice.json");
-    lease["last"] = json!("2026-01-01T00:00:00Z");
-    world.write("sessions/alice.json", lease.to_string());
+    change_lease(&world, |lease| {
+        lease["last"] = json!("2026-01-01T00:00:00Z")
+    });
     assert_contains!(
         world.fails(75, "join alice --session s2 --client claude"),
         "claude session s1"
@@ -413,27 +381,18 @@ fn several_agents_of_one_program_leave_each_other_alone() {
     let bob = Client::with(&world, &[], &[]);
     alice.text("register_agent", json!({"name": "alice"}));
     bob.text("register_agent", json!({"name": "bob"}));
-    for n in 0..3 {
-        alice.text("send_message", json!({"to": "bob", "body": format!("{n}")}));
-        bob.text(
-            "send_message",
-            json!({"to": "alice", "body": format!("{n}")}),
-        );
+    for body in ["0", "1", "2"] {
+        alice.text("send_message", json!({"to": "bob", "body": body}));
+        bob.text("send_message", json!({"to": "alice", "body": body}));
     }
-    assert_eq!(
-        (world.bodies("alice"), world.bodies("bob")),
-        (vec_of(3), vec_of(3))
-    );
+    assert_eq!(world.bodies("alice"), ["0", "1", "2"]);
+    assert_eq!(world.bodies("bob"), ["0", "1", "2"]);
     assert!(
         world
             .inbox("bob")
             .iter()
             .all(|mail| mail["from"] == "alice")
     );
-}
-
-fn vec_of(count: usize) -> Vec<String> {
-    (0..count).map(|n| n.to_string()).collect()
 }
 
 #[test]

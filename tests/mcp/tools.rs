@@ -111,81 +111,65 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
 #[test]
 fn a_tool_rejects_invalid_mail_immediately_with_a_suggestion() {
     let (world, client) = room();
-    assert_contains!(
-        client.fails("send_message", json!({"to": "bbo", "body": "x"})),
-        "bob"
-    );
-    assert_contains!(
-        client.fails(
+    for (tool, arguments, said) in [
+        ("send_message", json!({"to": "bbo", "body": "x"}), "bob"),
+        (
             "send_message",
-            json!({"to": "bob", "body": "x", "type": "qestion"})
+            json!({"to": "bob", "body": "x", "type": "qestion"}),
+            "question",
         ),
-        "question"
-    );
-    assert_contains!(
-        client.fails(
+        (
             "send_message",
-            json!({"to": "bob", "body": "x", "priority": "asap"})
+            json!({"to": "bob", "body": "x", "priority": "asap"}),
+            "priority",
         ),
-        "priority"
-    );
-    assert_contains!(
-        client.fails("send_message", json!({"to": "bob"})),
-        "body is missing"
-    );
-    assert_contains!(
-        client.fails("send_message", json!({"to": [], "body": "x"})),
-        "to is missing"
-    );
-    assert_contains!(
-        client.fails("send_message", json!({"to": {"id": "bob"}, "body": "x"})),
-        "to is"
-    );
-    assert_contains!(
-        client.fails(
+        ("send_message", json!({"to": "bob"}), "body is missing"),
+        (
             "send_message",
-            json!({"to": "bob", "body": "x", "subjet": "y"})
+            json!({"to": [], "body": "x"}),
+            "to is missing",
         ),
-        "subject?"
-    );
-    assert_contains!(
-        client.fails(
+        (
             "send_message",
-            json!({"to": "bob", "body": "x", "attach": ["/no/such"]})
+            json!({"to": {"id": "bob"}, "body": "x"}),
+            "to is",
         ),
-        "no file"
-    );
-    assert_contains!(
-        client.fails("list_agents", json!({"role": "engineer"})),
-        "no parameters"
-    );
-    assert_contains!(
-        client.fails("fetch_inbox", json!({"limit": 0})),
-        "from 1 to 50"
-    );
-    assert_contains!(
-        client.fails("wait_for_message", json!({"timeout_s": 600})),
-        "from 0 to 50"
-    );
-    assert_contains!(
-        client.fails("wait_for_message", json!({"from": "bbo"})),
-        "bob"
-    );
-    assert_contains!(
-        client.fails(
-            "acknowledge_message",
-            json!({"id": "#2", "status": "actoned"})
+        (
+            "send_message",
+            json!({"to": "bob", "body": "x", "subjet": "y"}),
+            "subject?",
         ),
-        "actioned"
-    );
-    assert_contains!(
-        client.fails("reply_message", json!({"id": "#4711", "body": "x"})),
-        "4711"
-    );
-    assert_contains!(
-        client.fails("get_thread", json!({"id": "nothing"})),
-        "nothing"
-    );
+        (
+            "send_message",
+            json!({"to": "bob", "body": "x", "attach": ["/no/such"]}),
+            "no file",
+        ),
+        ("list_agents", json!({"role": "engineer"}), "no parameters"),
+        ("fetch_inbox", json!({"limit": 0}), "from 1 to 50"),
+        (
+            "wait_for_message",
+            json!({"timeout_s": 600}),
+            "from 0 to 50",
+        ),
+        ("wait_for_message", json!({"from": "bbo"}), "bob"),
+        ("reply_message", json!({"id": "#4711", "body": "x"}), "4711"),
+        ("get_thread", json!({"id": "nothing"}), "nothing"),
+    ] {
+        assert_contains!(client.fails(tool, arguments), said; "{tool}");
+    }
+    for status in ["done", "actoned", ""] {
+        let said = client.fails("acknowledge_message", json!({"id": "#2", "status": status}));
+        for known in [
+            "acknowledged",
+            "actioned",
+            "resolved",
+            "superseded",
+            "withdrawn",
+            "abandoned",
+        ] {
+            assert_contains!(said, known; "{status}");
+        }
+    }
     assert_eq!(world.names("outbox/alice"), [""; 0], "nothing was sent");
     assert_eq!(world.names("rejected/alice"), [""; 0]);
 }
@@ -297,20 +281,10 @@ fn a_long_body_is_cut_and_can_be_read_on() {
 #[test]
 fn much_mail_comes_in_parts_and_all_of_it_once() {
     let (world, client) = room();
-    for n in 0..25 {
-        world.mail(
-            "bob",
-            &format!("{n:02}.json"),
-            json!({"to": "alice", "body": format!("<{n}>")}),
-        );
-    }
-    let long = "x".repeat(3900);
-    for n in 25..35 {
-        world.mail(
-            "bob",
-            &format!("{n}.json"),
-            json!({"to": "alice", "body": format!("<{n}>{long}")}),
-        );
+    for n in 0..35 {
+        let long = "x".repeat(if n < 25 { 0 } else { 3900 });
+        let message = json!({"to": "alice", "body": format!("<{n}>{long}")});
+        world.mail("bob", &format!("{n:02}.json"), message);
     }
     came(&world, "alice", 35);
     let (mut read, mut rounds) = (Vec::new(), 0);
@@ -376,19 +350,14 @@ fn no_letter_can_look_like_another_or_hide_anything() {
 }
 
 #[test]
-fn fetch_inbox_shows_a_file_that_is_not_a_message_as_a_file() {
+fn fetch_inbox_shows_a_file_that_is_not_a_message_as_a_file_and_counts_messages_in_taken() {
     let (world, client) = room();
     world.write("inbox/alice/notes.json", "[1, 2]");
     let (text, data) = client.call("fetch_inbox", json!({}));
     assert_contains!(text, "notes.json", "not a message");
     assert_eq!(data["messages"][0]["type"], "file");
-    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
-}
-
-#[test]
-fn fetch_inbox_counts_the_messages_in_taken() {
+    assert_eq!(client.text("fetch_inbox", json!({})), "no unread messages");
     // P64
-    let (world, client) = room();
     world.send("bob", "alice", "one");
     world.take("alice");
     let text = client.text("fetch_inbox", json!({}));
@@ -517,22 +486,4 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
     files::write(&log, &good);
     world.ok("inbox bob");
     assert_eq!(world.bodies("bob"), ["before", "after"]);
-}
-
-#[test]
-fn an_invalid_status_gets_an_error_with_all_valid_ones() {
-    let (_world, client) = room();
-    for status in ["done", "actoned", ""] {
-        let said = client.fails("acknowledge_message", json!({"id": "#2", "status": status}));
-        for known in [
-            "acknowledged",
-            "actioned",
-            "resolved",
-            "superseded",
-            "withdrawn",
-            "abandoned",
-        ] {
-            assert!(said.contains(known), "{status:?}: {said}");
-        }
-    }
 }

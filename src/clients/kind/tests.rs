@@ -4,10 +4,16 @@ use super::{AbilityKind, AbilitySupport, Client, ClientFacts, InstallPart};
 use crate::room::sessions::KNOWN;
 
 #[test]
-fn each_client_is_found_by_its_word_and_has_instructions() {
+fn each_client_is_found_by_its_word_and_its_program_and_has_instructions() {
     for client in Client::ALL {
         let facts = client.facts();
         assert_eq!(Client::parse(facts.word), Ok(client));
+        let known = KNOWN.iter().find(|known| known.name == client.as_str());
+        assert!(
+            known.is_some_and(|known| known.programs.contains(&facts.program)),
+            "{}",
+            client.name()
+        );
         assert!(
             facts
                 .project
@@ -16,18 +22,6 @@ fn each_client_is_found_by_its_word_and_has_instructions() {
         );
     }
     assert!(Client::parse("git").is_err());
-}
-
-#[test]
-fn each_client_can_be_recognised_by_its_program() {
-    for client in Client::ALL {
-        let known = KNOWN.iter().find(|known| known.name == client.as_str());
-        assert!(
-            known.is_some_and(|known| known.programs.contains(&client.facts().program)),
-            "{}",
-            client.name()
-        );
-    }
 }
 
 fn can(facts: &ClientFacts, ability: AbilityKind) -> bool {
