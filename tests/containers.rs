@@ -8,7 +8,7 @@ use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::{Ran, Words, World, lossy, skip, wait};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -61,11 +61,9 @@ impl Container {
             hidden: Vec::new(),
             user: None,
         };
-        fs::set_permissions(container.root.path(), fs::Permissions::from_mode(0o777))
-            .expect("its own directory");
+        files::set_mode(container.root.path(), 0o777);
         files::make_dir(container.at("home"));
-        fs::set_permissions(container.at("home"), fs::Permissions::from_mode(0o777))
-            .expect("its own directory");
+        files::set_mode(container.at("home"), 0o777);
         copy_program(
             assert_cmd::cargo::cargo_bin!("mailbag"),
             &container.at("mailbag"),

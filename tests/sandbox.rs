@@ -3,7 +3,7 @@
 
 use crate::files;
 use crate::guard::repository;
-use crate::town::Town;
+use crate::town::{Town, copy_environment};
 use crate::world::{Ran, Words, World, lossy, skip};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -55,12 +55,7 @@ fn inside(world: &World, read_only: &str, args: &(impl Words + ?Sized)) -> Comma
         .env("READ_ONLY", paths.join(" "))
         .env("NO_COLOR", "1")
         .stdin(Stdio::null());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => sandbox.env(name, value),
-            None => sandbox.env_remove(name),
-        };
-    }
+    copy_environment(&program, &mut sandbox);
     sandbox
 }
 
@@ -361,12 +356,7 @@ fn in_codex(world: &World, args: &[&str]) -> Command {
         .args(args)
         .current_dir(world.path())
         .stdin(Stdio::null());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => codex.env(name, value),
-            None => codex.env_remove(name),
-        };
-    }
+    copy_environment(&program, &mut codex);
     // Codex makes no helper programs in a temporary directory.
     codex.env("CODEX_HOME", target.join("codex-home"));
     codex
@@ -406,16 +396,17 @@ fn no_command_aborts_in_the_sandbox_of_codex_and_a_signal_ends_it() {
         return skip("Codex is not installed, or can make no sandbox here");
     }
     repository(world.path());
-    let all = mailbag::cli::command();
+    let known = mailbag::cli::command();
     let given: BTreeSet<&str> = WITH_ARGUMENTS
         .iter()
         .filter_map(|words| words.split(' ').next())
         .collect();
-    let others = all.get_subcommands().map(clap::Command::get_name);
+    let others = known.get_subcommands().map(clap::Command::get_name);
     let others = others.filter(|name| !given.contains(name) && *name != "mcp");
     let program = world.bare(&[""; 0]).get_program().to_owned();
     let program = program.to_str().expect("a path");
-    for words in WITH_ARGUMENTS.into_iter().chain(others) {
+    let all: Vec<&str> = WITH_ARGUMENTS.into_iter().chain(others).collect();
+    let check = |words: &str| {
         let line = ["timeout", "-k", "5", "2", program];
         let line = [&line[..], &words.split(' ').collect::<Vec<_>>()].concat();
         let output = in_codex(&world, &line).output().expect("it starts");
@@ -437,5 +428,10 @@ fn no_command_aborts_in_the_sandbox_of_codex_and_a_signal_ends_it() {
             !is_reader.contains(&words) || code < Some(2),
             "{words}: {code:?}: {said}"
         );
-    }
+    };
+    std::thread::scope(|scope| {
+        for some in all.chunks(all.len().div_ceil(3)) {
+            scope.spawn(|| some.iter().for_each(|words| check(words)));
+        }
+    });
 }

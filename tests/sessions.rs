@@ -3,7 +3,7 @@
 
 use crate::files;
 use crate::town::so_within;
-use crate::world::{Words, World, lossy, parse_json};
+use crate::world::{Ran, Words, World, lossy, parse_json};
 use serde_json::json;
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,36 +13,22 @@ fn room() -> World {
     World::alice_and_bob()
 }
 
-/// Runs the program in a session of Claude Code, and returns status, standard output and standard
-/// error.
-fn in_session(world: &World, session: &str, args: &(impl Words + ?Sized)) -> (i32, String, String) {
+/// Runs the program in a session of Claude Code.
+fn in_session(world: &World, session: &str, args: &(impl Words + ?Sized)) -> Ran {
     at(world, session, "10:00", args)
 }
 
 /// The same at that time of one day.
-fn at(
-    world: &World,
-    session: &str,
-    time: &str,
-    args: &(impl Words + ?Sized),
-) -> (i32, String, String) {
-    let mut program = world.program(args);
-    program
-        .env("CLAUDE_CODE_SESSION_ID", session)
-        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
-    let output = program.output().expect("the program runs");
-    let text = |bytes: Vec<u8>| lossy(&bytes);
-    (
-        output.status.code().unwrap_or(-1),
-        text(output.stdout),
-        text(output.stderr),
-    )
+fn at(world: &World, session: &str, time: &str, args: &(impl Words + ?Sized)) -> Ran {
+    world.run_with(args, |command| {
+        command
+            .env("CLAUDE_CODE_SESSION_ID", session)
+            .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
+    })
 }
 
 fn who_am_i(world: &World, session: &str) -> String {
-    let (code, out, err) = in_session(world, session, "send human 'who am i' --json");
-    assert_eq!(code, 0, "{err}");
-    let sent = parse_json(&out);
+    let sent = parse_json(in_session(world, session, "send human 'who am i' --json").ok());
     let file = sent["file"].as_str().unwrap_or_default().to_owned();
     file.split('/').nth(1).unwrap_or_default().to_owned()
 }
@@ -50,16 +36,11 @@ fn who_am_i(world: &World, session: &str) -> String {
 #[test]
 fn a_session_that_joined_needs_no_as() {
     let world = room();
-    let (code, out, err) = in_session(&world, "s1", "join alice");
-    assert_eq!(
-        (code, out.as_str()),
-        (0, "this session is alice; 0 unread messages\n"),
-        "{err}"
-    );
+    let joined = in_session(&world, "s1", "join alice").ok();
+    assert_eq!(joined, "this session is alice; 0 unread messages\n");
     assert_eq!(who_am_i(&world, "s1"), "alice");
-    let (code, _, err) = in_session(&world, "s2", "send human 'who am i'");
-    assert_eq!(code, 2, "another session is nobody: {err}");
-    assert_contains!(err, "mailbag join");
+    let nobody = in_session(&world, "s2", "send human 'who am i'");
+    assert_contains!(nobody.fails(2), "mailbag join");
 }
 
 #[test]
@@ -99,22 +80,19 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     // P82
     let world = room();
     in_session(&world, "s1", "join alice");
-    let (code, _, err) = in_session(&world, "s2", "join alice");
-    assert_eq!(code, 75, "{err}");
     assert_contains!(
-        err,
+        in_session(&world, "s2", "join alice").fails(75),
         "alice is held by claude session s1",
         "--take-over --session s2`"
     );
-    let (code, _, err) = in_session(&world, "s2", "join alice --take-over");
-    assert!(
-        code == 2 && err.contains("only a person can take over the name of a live session"),
-        "{err}"
+    assert_contains!(
+        in_session(&world, "s2", "join alice --take-over").fails(2),
+        "only a person can take over the name of a live session"
     );
     take_over(&world);
     assert_eq!(who_am_i(&world, "s2"), "alice");
     assert_eq!(
-        in_session(&world, "s1", "send human 'still me?'").0,
+        in_session(&world, "s1", "send human 'still me?'").code,
         75,
         "the first is nobody any more"
     );
@@ -127,11 +105,11 @@ fn a_lease_lapses_when_no_call_renews_it() {
     at(&world, "s1", "10:00", "join alice");
     at(&world, "s1", "10:08", "inbox");
     assert_eq!(
-        at(&world, "s2", "10:17", "join alice").0,
+        at(&world, "s2", "10:17", "join alice").code,
         75,
         "renewed nine minutes ago"
     );
-    assert_eq!(at(&world, "s2", "10:18", "join alice").0, 0);
+    assert_eq!(at(&world, "s2", "10:18", "join alice").code, 0);
 }
 
 #[test]
@@ -143,7 +121,7 @@ fn the_session_of_a_process_that_has_ended_holds_nothing() {
     // No process was started before the machine was.
     lease["process"]["started"] = json!(0);
     world.write("sessions/alice.json", lease.to_string());
-    assert_eq!(in_session(&world, "s2", "join alice").0, 0);
+    assert_eq!(in_session(&world, "s2", "join alice").code, 0);
 }
 
 #[test]
@@ -154,7 +132,7 @@ fn a_session_has_one_agent_at_a_time() {
     in_session(&world, "s1", "join bob");
     assert_eq!(who_am_i(&world, "s1"), "bob");
     assert_eq!(
-        in_session(&world, "s2", "join alice").0,
+        in_session(&world, "s2", "join alice").code,
         0,
         "alice is free again"
     );
@@ -163,20 +141,15 @@ fn a_session_has_one_agent_at_a_time() {
 #[test]
 fn a_new_agent_is_registered_only_with_its_role() {
     let world = room();
-    let (code, _, err) = in_session(&world, "s1", "join alicia");
-    assert_eq!(code, 3, "a typing error makes no agent: {err}");
-    assert_contains!(err, "alice");
-    let (code, out, _) = in_session(&world, "s1", "join carol --role tester");
+    let typo = in_session(&world, "s1", "join alicia");
+    assert_contains!(typo.fails(3), "alice");
     assert_eq!(
-        (code, out.as_str()),
-        (
-            0,
-            "this session is carol, newly registered; 0 unread messages\n"
-        )
+        in_session(&world, "s1", "join carol --role tester").ok(),
+        "this session is carol, newly registered; 0 unread messages\n"
     );
     assert_eq!(world.json("agent show carol")["role"], "tester");
     assert_eq!(
-        in_session(&world, "s2", "join carol --role baker").0,
+        in_session(&world, "s2", "join carol --role baker").code,
         2,
         "carol is no baker"
     );
@@ -227,8 +200,7 @@ fn a_command_that_runs_as_an_agent_inside_of_a_session_is_that_agent() {
     let args = [
         "exec", "--id", "bob", "--", &program, "send", "carol", "who am i",
     ];
-    let (code, _, err) = in_session(&world, "s1", &args);
-    assert_eq!(code, 0, "{err}");
+    in_session(&world, "s1", &args).ok();
     assert_eq!(world.inbox("carol")[0]["from"], "bob");
 }
 
@@ -249,14 +221,13 @@ fn an_agent_is_not_free_while_something_of_its_session_lives() {
     world.wait("it waits", || {
         std::fs::read_dir(&holds).is_ok_and(|holds| holds.count() == 1)
     });
-    let (code, _, err) = at(&world, "s2", "11:00", "join alice");
-    assert!(
-        code == 75 && err.contains("alice is held by claude session s1"),
-        "{err}"
+    assert_contains!(
+        at(&world, "s2", "11:00", "join alice").fails(75),
+        "alice is held by claude session s1"
     );
     wait.kill().and_then(|()| wait.wait()).expect("it ends");
-    let (code, _, err) = at(&world, "s2", "11:00", "join alice");
-    assert_eq!(code, 0, "what was killed holds nothing: {err}");
+    // A killed process holds nothing.
+    at(&world, "s2", "11:00", "join alice").ok();
     assert_eq!(
         std::fs::read_dir(&holds).expect("a directory").count(),
         0,
@@ -270,9 +241,10 @@ fn a_session_learns_that_its_agent_was_taken_over() {
     let world = room();
     in_session(&world, "s1", "join alice");
     take_over(&world);
-    let (code, _, err) = in_session(&world, "s1", "inbox");
-    assert_eq!(code, 75, "{err}");
-    assert_contains!(err, "no longer alice: claude session s2");
+    assert_contains!(
+        in_session(&world, "s1", "inbox").fails(75),
+        "no longer alice: claude session s2"
+    );
     // A session that reads its inbox without a lease gets mail.
     world.pass();
     let told = world.inbox("alice");
@@ -296,7 +268,7 @@ fn torn_and_foreign_leases_are_ignored() {
         r#"{"agent":"alice","client":"x","session":"s1","since":"","last":""}"#,
     );
     world.write("sessions/notes.txt", "mine");
-    assert_eq!(in_session(&world, "s1", "join alice").0, 0);
+    assert_eq!(in_session(&world, "s1", "join alice").code, 0);
     assert_eq!(who_am_i(&world, "s1"), "alice");
     assert_eq!(world.text("sessions/notes.txt"), "mine");
 }
@@ -319,11 +291,11 @@ fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
     in_session(&world, "s2", "join bob");
     files::remove_file(world.room("sessions/bob.json"));
     assert_eq!(
-        in_session(&world, "s2", "inbox").0,
+        in_session(&world, "s2", "inbox").code,
         2,
         "who joined has to join again"
     );
-    assert_eq!(in_session(&world, "s2", "join bob").0, 0);
+    assert_eq!(in_session(&world, "s2", "join bob").code, 0);
 }
 
 #[test]
@@ -372,11 +344,7 @@ fn sessions_take_their_names_from_the_names_of_the_room() {
     // P404
     let world = World::with("alice").agent("bob", "--name Douro");
     let world = world.settings("names = [\"Sintra\", \"Douro\", \"Tejo\"]\n");
-    let named = |session: &str| {
-        let (code, out, err) = in_session(&world, session, "join");
-        assert_eq!(code, 0, "{err}");
-        out
-    };
+    let named = |session: &str| in_session(&world, session, "join").ok();
     assert!(
         named("s1").starts_with("this session is Sintra;"),
         "the first name of the room"

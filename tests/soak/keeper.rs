@@ -17,15 +17,6 @@ pub(super) struct Keeper<'a> {
     town: &'a Town,
     bell: &'a Bell,
     random: Random,
-    watched: Watched,
-    kills: usize,
-    passes: usize,
-    killed_passes: usize,
-}
-
-/// The router that runs at the end, and the figures of its predecessors.
-pub(super) struct Kept {
-    pub(super) router: Router,
     pub(super) watched: Watched,
     pub(super) kills: usize,
     pub(super) passes: usize,
@@ -45,8 +36,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Kills until then, and leaves the last router alone.
-    pub(super) fn keep_until_rung(mut self, kills: Instant) -> Kept {
+    /// Kills until then, leaves the last router alone, and returns it.
+    pub(super) fn keep_until_rung(&mut self, kills: Instant) -> Router {
         loop {
             let router = World::router(self.town, "");
             let end = Instant::now() + self.random_time(500, 5000);
@@ -57,20 +48,7 @@ impl<'a> Keeper<'a> {
                 self.watched.look(&router, sent(self.town));
             }
             if !there_is_time {
-                let Keeper {
-                    watched,
-                    kills,
-                    passes,
-                    killed_passes,
-                    ..
-                } = self;
-                return Kept {
-                    router,
-                    watched,
-                    kills,
-                    passes,
-                    killed_passes,
-                };
+                return router;
             }
             self.kill(router);
             if self.random.below(3) == 0 {
@@ -131,7 +109,8 @@ struct Look {
 
 #[derive(Default)]
 pub(super) struct Watched {
-    most: [usize; 2],
+    /// The most memory, and the most descriptors.
+    pub(super) most: [usize; 2],
     /// Of the router that is left alone.
     alone: Vec<Look>,
 }
@@ -155,14 +134,6 @@ impl Watched {
             descriptors,
             sent,
         });
-    }
-
-    pub(super) fn most_memory(&self) -> usize {
-        self.most[0]
-    }
-
-    pub(super) fn most_descriptors(&self) -> usize {
-        self.most[1]
     }
 
     /// Once warm, and at the end: the median of each, since a look may hit a large batch.

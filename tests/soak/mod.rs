@@ -14,7 +14,7 @@ mod ledger;
 use crate::town::{Town, listing};
 use crate::world::World;
 use agent::Agent;
-use keeper::{Keeper, Kept};
+use keeper::Keeper;
 use ledger::Ledger;
 use serde_json::{Value, json};
 use std::sync::{Condvar, Mutex};
@@ -85,9 +85,10 @@ fn mixed_traffic_under_kills_loses_nothing_repeats_nothing_and_leaves_nothing_be
     let (bell, start) = (Bell::default(), Instant::now());
     // Kills, then a router that is left alone and must not grow, then time to finish.
     let kills = start + time * 6 / 10;
-    let (kept, ledgers) = std::thread::scope(|scope| {
+    let mut keeper = Keeper::new(&town, &bell);
+    let (router, ledgers) = std::thread::scope(|scope| {
         let (town, bell) = (&town, &bell);
-        let keeper = scope.spawn(move || Keeper::new(town, bell).keep_until_rung(kills));
+        let router = scope.spawn(|| keeper.keep_until_rung(kills));
         let writers: Vec<_> = (0..AGENTS)
             .map(|n| scope.spawn(move || Agent::new(town, n).live(bell, dense)))
             .collect();
@@ -99,46 +100,38 @@ fn mixed_traffic_under_kills_loses_nothing_repeats_nothing_and_leaves_nothing_be
             .map(|one| one.join().expect("an agent"))
             .collect();
         agents.push(human.join().expect("the human"));
-        let kept = keeper.join().expect("the keeper");
+        let router = router.join().expect("the keeper");
         town.wait("all is routed", || is_routed(town));
-        (
-            kept,
-            agents
-                .into_iter()
-                .map(Agent::take_the_rest)
-                .collect::<Vec<_>>(),
-        )
+        let ledgers: Vec<Ledger> = agents.into_iter().map(Agent::take_the_rest).collect();
+        (router, ledgers)
     });
-    let Kept {
-        router,
-        watched,
-        kills,
-        passes,
-        killed_passes,
-    } = kept;
     assert_eq!(router.end(), 0, "the router ends well");
     let ledger = Ledger::sum(ledgers);
     let verdict = ledger.compare();
     println!(
-        "soak: {} s: {} messages, {} copies, {} refusals, {} duplicates; {kills} kills and recoveries, {passes} single \
-         passes, {killed_passes} of them killed; at most {} MiB and {} descriptors; {watched}; lost {}, repeated {}",
+        "soak: {} s: {} messages, {} copies, {} refusals, {} duplicates; {} kills and recoveries, {} single \
+         passes, {} of them killed; at most {} MiB and {} descriptors; {}; lost {}, repeated {}",
         start.elapsed().as_secs(),
         ledger.messages,
         verdict.copies,
         ledger.refused,
         ledger.duplicates,
-        watched.most_memory() >> 10,
-        watched.most_descriptors(),
+        keeper.kills,
+        keeper.passes,
+        keeper.killed_passes,
+        keeper.watched.most[0] >> 10,
+        keeper.watched.most[1],
+        keeper.watched,
         verdict.lost.len(),
         verdict.repeated.len(),
     );
     assert!(verdict.is_good(), "{verdict:#?}");
     assert!(
-        kills > 3 && ledger.messages > 500 && ledger.refused > 20 && ledger.duplicates > 20,
+        keeper.kills > 3 && ledger.messages > 500 && ledger.refused > 20 && ledger.duplicates > 20,
         "too little happened"
     );
     nothing_is_left(&town, &ledger);
-    watched.is_flat();
+    keeper.watched.is_flat();
 }
 
 fn is_routed(town: &Town) -> bool {
