@@ -27,7 +27,7 @@ fn lose_the_end(world: &World) {
     let begin = text[..last].rfind('\n').map_or(0, |at| at + 1);
     bytes[begin..].fill(0);
     files::write(path, bytes);
-    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let _ = fs::remove_file(world.room("spool/snapshot"));
 }
 
 /// Runs a command as the person does.
@@ -95,7 +95,7 @@ fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
 fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
     let world = used();
     files::write(world.room("log/00000001.ndjson"), "{\"seq\":1");
-    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let _ = fs::remove_file(world.room("spool/snapshot"));
     let before = all_that_counts(&world);
     assert_contains!(world.fails(1, "run --once"), "nothing was changed");
     assert_eq!(all_that_counts(&world), before);
@@ -195,11 +195,11 @@ fn a_command_that_makes_the_pass_reads_the_end_of_the_log_alone() {
         );
     }
     world.pass();
-    let checkpoint = world.room("spool/checkpoint");
-    assert!(!checkpoint.exists());
+    let snapshot = world.room("spool/snapshot");
+    assert!(!snapshot.exists());
     let written = || {
-        fs::metadata(&checkpoint)
-            .expect("a checkpoint")
+        fs::metadata(&snapshot)
+            .expect("a snapshot")
             .modified()
             .expect("a time")
     };

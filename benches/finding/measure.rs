@@ -222,18 +222,18 @@ impl Bench {
         println!("{}", row.line());
     }
 
-    /// A start of the router: from the checkpoint, and from the log alone.
+    /// A start of the router: from the snapshot, and from the log alone.
     fn starts(&self) -> Result<()> {
         for (name, kept) in [
-            ("run --once with a checkpoint", true),
+            ("run --once with a snapshot", true),
             ("run --once without", false),
         ] {
             let (mut times, mut peaks) = (Vec::new(), Vec::new());
             self.mailbag(&["run".into(), "--once".into()])?;
             for _ in 0..self.pairs {
                 if !kept {
-                    fs::remove_file(self.room.join("spool/checkpoint"))
-                        .context("no checkpoint was written")?;
+                    fs::remove_file(self.room.join("spool/snapshot"))
+                        .context("no snapshot was written")?;
                 }
                 let usage = self.mailbag(&["run".into(), "--once".into()])?;
                 times.push(millis(&usage));

@@ -12,7 +12,18 @@ use std::time::{Duration, SystemTime};
 const CLOCK: std::ops::RangeInclusive<i64> = 1_000..=253_370_764_800_000_000;
 
 /// An instant in UTC, in whole microseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Stamp(i64);
 
 thread_local!(static NOW: Cell<Option<Stamp>> = const { Cell::new(None) });

@@ -15,6 +15,7 @@ pub mod json_text;
 pub mod limits;
 pub mod lookalike;
 pub mod markdown;
+pub mod packed_numbers;
 pub mod process;
 pub mod sanitize;
 pub mod test_sizes;

@@ -28,14 +28,14 @@ pub fn batch_copies() -> Option<usize> {
     shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
 }
 
-/// The most ids in a checkpoint. Only tests can set it.
-pub fn recent_ids() -> Option<usize> {
-    shrunk("MAILBAG_TEST_RECENT_IDS").map(|n| n as usize)
+/// The most entries of the index in the state. Tests can reduce it.
+pub fn recent_entries() -> usize {
+    shrunk("MAILBAG_TEST_RECENT_ENTRIES").map_or(limits::RECENT_ENTRIES, |n| n as usize)
 }
 
-/// A checkpoint is written after the log has grown by this many bytes. Only tests can set it.
-pub fn checkpoint_bytes() -> Option<u64> {
-    shrunk("MAILBAG_TEST_CHECKPOINT_BYTES")
+/// A snapshot is written after the log has grown by this many bytes. Only tests can set it.
+pub fn snapshot_bytes() -> Option<u64> {
+    shrunk("MAILBAG_TEST_SNAPSHOT_BYTES")
 }
 
 /// The time limit for writing the copies of one batch. Tests can reduce it.

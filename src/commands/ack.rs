@@ -3,8 +3,7 @@
 use super::send::{self, MessageDraft, OutboxMessage};
 use crate::base::error::{Error, Result};
 use crate::base::text::listed;
-use crate::log;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter};
+use crate::log::lookup::{self, LoggedMessage};
 use crate::log::state::{self, RoomState};
 use crate::message::reference::Reference;
 use crate::message::status::CopyStatus;
@@ -84,14 +83,14 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": items.refs,
         "status": status.as_str(), "metadata": metadata});
     if let Some(message) = Message::from_fields(object(fields)) {
-        let (mut before, mut searches) = (AckedStatuses::new(), SearchLimiter::default());
+        let mut before = AckedStatuses::new();
         let acks = AckRoom {
             dir: &room.dir,
             state: &state,
             approvals: &state.approvals,
             registry: &registry,
         };
-        let judged = judge_ack(&acks, &agent, &message, &mut before, &mut searches)?;
+        let judged = judge_ack(&acks, &agent, &message, &mut before)?;
         judged.map_err(Error::Rejected)?;
     }
     let draft = MessageDraft {
@@ -113,14 +112,15 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
 #[derive(Default)]
 struct AckedItems {
     messages: Vec<LoggedMessage>,
-    /// All references as the router finds them quickly: as given if they are complete, else as a number.
+    /// All references as the router accepts them: as given if they are complete, else as a number.
     refs: Vec<String>,
 }
 
 /// The complete reference to the message that replaces others. An unknown one is left to the check of the ack.
 fn complete_reference(room: &Room, state: &RoomState, agent: &str, text: String) -> Result<String> {
     let viewer = identity::own_viewer(room, agent)?;
-    let found = lookup::find_typed(&room.dir, Some(state), &viewer, std::slice::from_ref(&text))?;
+    let log = state.indexed(&room.dir);
+    let found = lookup::find_typed(&log, &viewer, std::slice::from_ref(&text))?;
     Ok(match found.into_iter().next() {
         Some(Ok((past, _))) if !past.is_named_by(&text) => format!("#{}", past.seq),
         _ => text,
@@ -135,16 +135,14 @@ fn find_items(
     refs: Vec<String>,
 ) -> Result<AckedItems> {
     let viewer = identity::own_viewer(room, agent)?;
-    let live = log::live(&room.dir)?;
-    let found = lookup::find_typed(&room.dir, Some(state), &viewer, &refs)?;
+    let found = lookup::find_typed(&state.indexed(&room.dir), &viewer, &refs)?;
     let (mut items, mut problems) = (AckedItems::default(), Vec::new());
     for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
         match found {
-            Ok((past, place)) => {
+            Ok((past, _)) => {
                 let is_complete = Reference::parse(&text)
                     .is_some_and(|one| one.is_of(&past.from, &past.id, None));
-                let is_enough = is_complete && live.contains(&place.segment);
-                items.refs.push(if is_enough {
+                items.refs.push(if is_complete {
                     text
                 } else {
                     format!("#{}", past.seq)

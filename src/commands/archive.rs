@@ -158,7 +158,7 @@ impl ArchiveRun<'_> {
     }
 
     fn segments(&mut self) -> Result<()> {
-        let (state, mut relied) = (replay(self.room)?, false);
+        let (mut state, mut relied) = (replay(self.room)?, false);
         for number in log::live(&self.room.dir)? {
             // The router never writes to a segment before the last batch.
             if number >= state.end.segment {
@@ -183,7 +183,7 @@ impl ArchiveRun<'_> {
                     if let Some(archive) = &mut self.archive
                         && !std::mem::replace(&mut relied, true)
                     {
-                        archive.rely_on(&state)?;
+                        archive.rely_on(&mut state)?;
                     }
                     self.segment(number)?;
                 }
@@ -364,7 +364,7 @@ fn open_in(state: &RoomState, first: &Record, next: &Record) -> Option<u64> {
         .map(|(&seq, _)| seq)
 }
 
-/// The state of the durable part of the log: the checkpoint that the archiver writes must not count a batch that a power cut
+/// The state of the durable part of the log: the snapshot that the archiver writes must not count a batch that a power cut
 /// can remove. A batch that a router is writing can look like damage in the middle of the log, so a failed read is repeated.
 fn replay(room: &Room) -> Result<RoomState> {
     let mut tries = 0;

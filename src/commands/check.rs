@@ -6,7 +6,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::disk::paths::PathQuestions;
-use crate::log::lookup;
+use crate::log::{lookup, state};
 use crate::message::address::{Address, quoted};
 use crate::message::schema::{self, ParsedFile};
 use crate::message::{Message, id, mentions};
@@ -271,7 +271,8 @@ impl<'a> MessageChecker<'a> {
             let (room, sender) = (self.room?, self.sender.as_deref()?);
             let viewer = identity::viewer(room, sender).ok()?;
             let references = [reference.to_owned()];
-            let found = lookup::find_typed(&room.dir, None, &viewer, &references).ok()?;
+            let state = state::committed(&room.dir).ok()?;
+            let found = lookup::find_typed(&state.indexed(&room.dir), &viewer, &references).ok()?;
             let (asked, _) = found.into_iter().next()?.ok()?;
             (*asked.from != *sender).then(|| asked.from.to_string())
         };

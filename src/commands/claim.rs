@@ -8,7 +8,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, listed, shell_word};
 use crate::log::lookup;
-use crate::log::owners::owners;
+use crate::log::state::claims::owners;
 use crate::log::state::claims::{Claims, OfferAnswer};
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
 use crate::message::record::Record;

@@ -295,12 +295,7 @@ impl Dir {
     }
 
     /// Moves a file in one step, and replaces a file with the new name.
-    pub(super) fn put_over(
-        &self,
-        name: impl AsRef<Path>,
-        to: &Dir,
-        new: impl AsRef<Path>,
-    ) -> Result<()> {
+    pub fn put_over(&self, name: impl AsRef<Path>, to: &Dir, new: impl AsRef<Path>) -> Result<()> {
         let new = new.as_ref();
         let done = self
             .fs

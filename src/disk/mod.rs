@@ -33,7 +33,6 @@ mod owner;
 mod pinned;
 mod real;
 pub mod root;
-mod sorted;
 
 pub use append::{AppendFile, forget, rewrite};
 pub use barrier::Barrier;
@@ -52,4 +51,3 @@ pub use owner::owner_of;
 pub use pinned::SharedFileContent;
 pub use power_cut_safety::{PowerCutSafety, keeps};
 pub use real::{can_sync_all, linux_calls};
-pub use sorted::{SortedEntry, SortedFile};

@@ -23,19 +23,6 @@ impl LogPosition {
     pub const fn start_of(segment: u32) -> LogPosition {
         LogPosition { segment, offset: 0 }
     }
-
-    /// The position as one number, in the same order.
-    pub(super) fn pack(self) -> u64 {
-        u64::from(self.segment) << 32 | self.offset & 0xffff_ffff
-    }
-
-    /// Reads the output of [`LogPosition::pack`].
-    pub(super) fn unpack(place: u64) -> LogPosition {
-        LogPosition {
-            segment: (place >> 32) as u32,
-            offset: place & 0xffff_ffff,
-        }
-    }
 }
 
 /// The start of the log.
@@ -96,6 +83,15 @@ pub fn now(room: &Dir) -> Result<LogPosition> {
 pub fn read(room: &Dir, from: LogPosition) -> Result<LogLines> {
     let mut lines = LogLines::of(room, segments::from(room, from.segment)?, from);
     lines.wanted = (from != START).then_some(from.segment);
+    Ok(lines)
+}
+
+/// Reads the lines from `from` to the end of its segment. A missing segment has no lines.
+pub fn read_segment(room: &Dir, from: LogPosition) -> Result<LogLines> {
+    let mut lines = LogLines::of(room, Vec::new(), from);
+    if let Some(segment) = LogSegment::open(room, from.segment)? {
+        lines.begin(segment, from, MANY_LINES)?;
+    }
     Ok(lines)
 }
 

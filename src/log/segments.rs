@@ -34,7 +34,7 @@ pub fn archived(room: &Dir) -> Result<BTreeMap<u32, PathBuf>> {
 }
 
 /// The segment numbers from `from` on, in order. The archive is read only for numbers missing in `log/`, so a router
-/// with a checkpoint never reads it.
+/// with a snapshot never reads it.
 pub(super) fn from(room: &Dir, from: u32) -> Result<Vec<u32>> {
     // This order matters: a segment is in the archive before it leaves `log/`.
     let mut numbers = live(room)?;

@@ -2,7 +2,6 @@
 
 use super::inbox;
 use crate::base::clock::Stamp;
-use crate::log;
 use crate::log::state::{self, RoomState};
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
@@ -63,7 +62,7 @@ impl Availability for RoomAvailability<'_> {
     }
 
     fn owners(&self, subject: &ClaimSubject) -> Vec<Arc<str>> {
-        let claims = log::owners::owners(&self.room.dir).unwrap_or_default();
+        let claims = state::claims::owners(&self.room.dir).unwrap_or_default();
         claims
             .conflicting(subject)
             .map(|held| held.owner.clone())

@@ -5,7 +5,6 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{listed, quoted, to_the_second};
 use crate::disk::{Dir, layout};
-use crate::log;
 pub use crate::log::state::claims::{ClaimOffer, OwnedClaim, WaitingClaim};
 use crate::log::state::claims::{Claims, ConflictingClaim};
 use crate::log::state::{self, RoomState};
@@ -99,7 +98,7 @@ pub struct ClaimCounts {
 /// The claims of a room, as of the last committed record. The claims of a retired or removed agent have lapsed, even if no
 /// router has recorded that yet.
 pub fn owners(room: &Room) -> Result<Claims> {
-    let mut claims = log::owners::owners(&room.dir)?;
+    let mut claims = state::claims::owners(&room.dir)?;
     drop_retired(&mut claims, &room.registry()?);
     Ok(claims)
 }

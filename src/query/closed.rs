@@ -1,21 +1,21 @@
 //! How messages were closed by their senders, and which offers ended, for programs that show them again.
 
+use crate::base::error::Result;
 use crate::disk::Dir;
-use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::approvals::ClosedApproval;
-use crate::log::state::{self, PastRenames, Relation, Relations, RoomState};
+use crate::log::state::{self, PastRenames, RoomState};
+use crate::log::{IndexKey, IndexedLog};
 use crate::message::claim::OFFER_ENDED;
 use crate::message::id;
 use crate::message::status::{CopyStatus, Receipt};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The messages of a room that were withdrawn or superseded, and the offers that ended.
 pub struct ClosedMessages {
     room: Dir,
     /// `None` if the log is damaged. Then no message is shown as closed.
     state: Option<RoomState>,
-    relations: OnceLock<Option<Relations>>,
 }
 
 impl ClosedMessages {
@@ -29,14 +29,15 @@ impl ClosedMessages {
         ClosedMessages {
             room: room.clone(),
             state,
-            relations: OnceLock::new(),
         }
     }
 
-    /// The index of relations, if it is usable. Opened once.
-    pub fn relations(&self) -> Option<&Relations> {
-        let open = || Relations::open(&self.room, self.state.as_ref()?);
-        self.relations.get_or_init(open).as_ref()
+    /// The log with its index.
+    pub fn log(&self) -> Result<IndexedLog<'_>> {
+        match &self.state {
+            Some(state) => Ok(state.indexed(&self.room)),
+            None => IndexedLog::of_damaged(&self.room),
+        }
     }
 
     /// The renamings of agents.
@@ -90,11 +91,11 @@ impl ClosedMessages {
     /// The receipts that may close the message with this number, each with its author. `None` if they cannot be read.
     fn receipts(&self, seq: u64) -> Option<Vec<(Arc<str>, Receipt)>> {
         let state = self.state.as_ref()?;
-        let places = self.relations()?.places(&[Relation::Concerned(seq)])?;
-        let mut records = RecordReader::of(&self.room);
+        let records = state
+            .indexed(&self.room)
+            .records(&[IndexKey::Concerned(seq)]);
         let mut receipts = Vec::new();
-        for place in places {
-            let record = records.at(place).ok()??;
+        for (_, record) in records.ok()? {
             let by = state.holder(&record.sender().into(), record.seq).clone();
             let closing = record
                 .ack()

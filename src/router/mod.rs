@@ -368,9 +368,9 @@ impl Router {
         .min()
     }
 
-    /// Writes the checkpoint if the log has grown enough.
-    fn save_checkpoint(&mut self) -> Result<()> {
-        self.journal.save_checkpoint(self.config.dir())
+    /// Writes the snapshot if the log has grown enough.
+    fn save_snapshot(&mut self) -> Result<()> {
+        self.journal.save_snapshot(self.config.dir())
     }
 
     /// Writes the list of pending items if it changed.

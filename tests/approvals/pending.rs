@@ -471,8 +471,8 @@ fn items_that_are_not_listed_are_counted_until_an_agent_acts_on_them() {
     run_at(&world, 4, "dismiss alice/q3 --as human");
     run_at(&world, 4, "ack alice/q4 --status withdrawn --as alice");
     assert_eq!(older(5), 1);
-    // The same from a new start, without the checkpoint.
-    files::remove_file(world.room("spool/checkpoint"));
+    // The same from a new start, without the snapshot.
+    files::remove_file(world.room("spool/snapshot"));
     assert_eq!(older(6), 1);
     let _ = run_at(&world, 6, "dismiss alice/q5 --as human");
     assert_contains!(

@@ -5,6 +5,7 @@ use super::{archive, letter, log, room_with_segments, route, with_segments};
 use crate::files;
 use crate::world::{World, lossy};
 use std::fs;
+use std::path::PathBuf;
 
 /// The archived segments' file names.
 fn archived(world: &World) -> Vec<String> {
@@ -16,7 +17,7 @@ fn archived(world: &World) -> Vec<String> {
     names.filter(|name| name.starts_with("log-")).collect()
 }
 
-fn segment_in_archive(world: &World, number: u32) -> std::path::PathBuf {
+fn segment_in_archive(world: &World, number: u32) -> PathBuf {
     let name = format!("log-{number:08}.ndjson.zst");
     all(&world.room(""))
         .into_iter()
@@ -24,12 +25,20 @@ fn segment_in_archive(world: &World, number: u32) -> std::path::PathBuf {
         .expect("it is archived")
 }
 
+/// The segments in `log/`, without the index.
+fn segments(world: &World) -> Vec<PathBuf> {
+    let entries = fs::read_dir(world.room("log")).expect("a log").flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "ndjson"));
+    paths
+}
+
 #[test]
 fn the_chain_and_every_reader_go_on_across_the_archive() {
     // P68, P71
     let world = room_with_segments();
     let (before, bytes) = (log(&world), packs::log(&world.room("")));
-    let live = fs::read_dir(world.room("log")).expect("a log").count();
+    let live = segments(&world).len();
     archive(&world);
     let verified = world.json("log verify");
     assert_fields!(verified, segments: live, archived: live - 1);
@@ -38,14 +47,11 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
         &format!("{live} segments ({} archived)", live - 1)
     );
     assert_eq!(
-        (
-            archived(&world).len(),
-            fs::read_dir(world.room("log")).expect("a log").count()
-        ),
+        (archived(&world).len(), segments(&world).len()),
         (live - 1, 1)
     );
     assert_eq!((log(&world), packs::log(&world.room(""))), (before, bytes));
-    // A reference is sought in it, and the router starts from it without a checkpoint.
+    // A reference is sought in it, and the router starts from it without a snapshot.
     world.ok("send bob 'as I said' --as alice --reply-to m-0");
     assert_eq!(world.json("status")["counts"]["accepted"], 9);
     (8..12).for_each(|n| letter(&world, n));
@@ -69,17 +75,13 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
         ran.code == 0 && ran.err.contains("is not settled"),
         "{ran:?}"
     );
-    let open: Vec<String> = fs::read_dir(world.room("log"))
-        .expect("a log")
-        .flatten()
-        .map(|e| files::read_text(e.path()))
-        .collect();
+    let mut open = segments(&world).into_iter();
     assert!(
-        open.iter().any(|text| text.contains("waits")),
+        open.any(|path| files::read_text(path).contains("waits")),
         "the segment is in log/"
     );
     assert!(!archived(&world).is_empty(), "others are not");
-    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let _ = fs::remove_file(world.room("spool/snapshot"));
     world.verify();
     files::remove_file(world.room("inbox/carol"));
     route(&world);
@@ -105,12 +107,12 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
             ran.code != 0 && ran.err.contains("00000002.ndjson"),
             "{why}: {ran:?}"
         );
-        // With a checkpoint the archive is not needed.
+        // With a snapshot the archive is not needed.
         let routed = world.run("run --once");
         assert_eq!(routed.code, 0, "{why}: {routed:?}");
-        files::rename(world.room("spool/checkpoint"), world.room("spool/aside"));
+        files::rename(world.room("spool/snapshot"), world.room("spool/aside"));
         let routed = world.run("run --once");
-        files::rename(world.room("spool/aside"), world.room("spool/checkpoint"));
+        files::rename(world.room("spool/aside"), world.room("spool/snapshot"));
         assert!(
             routed.code != 0 && routed.err.contains("00000002.ndjson"),
             "{why}: {routed:?}"
@@ -144,7 +146,7 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn a_room_without_its_archive_continues_from_its_checkpoint() {
+fn a_room_without_its_archive_continues_from_its_snapshot() {
     let world = World::alice_and_bob();
     let large = "x".repeat(700_000);
     for n in 0..4 {
@@ -157,7 +159,7 @@ fn a_room_without_its_archive_continues_from_its_checkpoint() {
     }
     archive(&world);
     files::rename(world.room("archive"), world.path().join("away"));
-    assert!(world.room("spool/checkpoint").exists());
+    assert!(world.room("spool/snapshot").exists());
     letter(&world, 0);
     assert_eq!(world.inbox("bob").len(), 5);
     assert!(log(&world).lines().count() > 1, "what is there is shown");
@@ -165,8 +167,8 @@ fn a_room_without_its_archive_continues_from_its_checkpoint() {
         world.fails(1, "log verify"),
         "log/00000001.ndjson: is missing"
     );
-    // Without a checkpoint the end of the log is unknown, and the router does not guess.
-    files::remove_file(world.room("spool/checkpoint"));
+    // Without a snapshot the end of the log is unknown, and the router does not guess.
+    files::remove_file(world.room("spool/snapshot"));
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
     assert_contains!(
         world.fails(1, "run --once"),
@@ -201,9 +203,16 @@ fn ids_are_forgotten_with_the_log_that_holds_them() {
     assert_eq!(world.inbox("bob").len(), 8, "it is known");
     archive(&world);
     letter(&world, 0);
+    assert_eq!(world.inbox("bob").len(), 8, "the archive has it");
+    files::remove_file(world.room("log/index"));
+    letter(&world, 0);
+    assert_eq!(world.inbox("bob").len(), 8, "the index is made again");
+    files::rename(world.room("archive"), world.path().join("away"));
+    letter(&world, 0);
     assert_eq!(world.inbox("bob").len(), 9, "it is new again");
     letter(&world, 0);
     assert_eq!(world.inbox("bob").len(), 9, "and known again");
+    files::rename(world.path().join("away"), world.room("archive"));
     world.verify();
 }
 
@@ -220,7 +229,7 @@ fn a_duplicate_segment_is_removed_only_if_it_equals_the_archived_one() {
     // An edited segment: neither copy is changed.
     let edited = lossy(&live).replace("alice", "alicf");
     files::write(world.room("log/00000001.ndjson"), &edited);
-    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let _ = fs::remove_file(world.room("spool/snapshot"));
     let ran = with_segments(&world, 1500, "archive --older-than 0s")
         .output()
         .expect("it runs");

@@ -124,7 +124,7 @@ fn the_next_pass_records_a_change_made_while_no_router_ran() {
     edit(&world, "## Goals\n- One\n");
     pass_until(3);
     assert_eq!(world.inbox("human").len(), 3);
-    fs::remove_file(world.room("spool/checkpoint")).ok();
+    fs::remove_file(world.room("spool/snapshot")).ok();
     pass_until(3);
 }
 

@@ -38,7 +38,7 @@ fn a_moved_and_an_archived_room_know_their_charter() {
     town.wait_for_mail("human", 1);
     town.stop();
     town.ok("archive --older-than 0s");
-    fs::remove_file(town.room("spool/checkpoint")).ok();
+    fs::remove_file(town.room("spool/snapshot")).ok();
     let elsewhere = town.path().join("elsewhere");
     files::rename(town.room(""), &elsewhere);
     let room = elsewhere.display().to_string();

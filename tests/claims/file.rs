@@ -82,7 +82,7 @@ fn a_checkpoint_keeps_the_claims_and_so_does_the_archive() {
     }
     town.wait_for_mail("alice", 301);
     town.stop();
-    assert!(town.room("spool/checkpoint").exists() || town.names("spool").is_empty());
+    assert!(town.room("spool/snapshot").exists() || town.names("spool").is_empty());
     town.ok("archive --older-than 0");
     assert_eq!(say(&town, 0, "bob", claim(&["src/x"])), "claimed");
     files::remove_file(town.room("claims.json"));

@@ -170,7 +170,7 @@ fn stories() -> Vec<Story> {
     ]);
     let rotation = Story::new("a log that rotates", &agents)
         .with("MAILBAG_TEST_SEGMENT_BYTES", "1000")
-        .with("MAILBAG_TEST_CHECKPOINT_BYTES", "500")
+        .with("MAILBAG_TEST_SNAPSHOT_BYTES", "500")
         .then((0..4).flat_map(|n| {
             let message = json!({"to": "bob", "body": "more"});
             [drops("alice", &format!("a{n}"), message), Act::pass(ROOM)]

@@ -79,7 +79,7 @@ fn a_sparse_log_of_many_gigabytes_delays_no_hook_and_the_guard_says_that_it_does
 fn other_files_of_any_size_delay_no_hook() {
     for name in [
         "log/00000002.ndjson",
-        "spool/checkpoint",
+        "spool/snapshot",
         "spool/committed",
         "spool/waiting.json",
         "spool/place",

@@ -471,7 +471,7 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
     let mut bad = good.clone();
     bad[..20].fill(b'#');
     files::write(&log, &bad);
-    std::fs::remove_file(world.room("spool/checkpoint")).ok();
+    std::fs::remove_file(world.room("spool/snapshot")).ok();
     let client = Client::of(&world, "alice");
     let (text, data) = client.call("send_message", json!({"to": "bob", "body": "after"}));
     assert!(

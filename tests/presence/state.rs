@@ -1,4 +1,4 @@
-//! The observed activity of agents survives a checkpoint unchanged.
+//! The observed activity of agents survives a snapshot unchanged.
 
 use super::{in_roster, run_at};
 use crate::world::{World, parse_json};
@@ -7,7 +7,7 @@ use mailbag::room::Room;
 use serde_json::json;
 
 #[test]
-fn activity_and_current_work_survive_a_checkpoint() {
+fn activity_and_current_work_survive_a_snapshot() {
     let world = World::alice_and_bob();
     let told =
         json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});
@@ -23,9 +23,9 @@ fn activity_and_current_work_survive_a_checkpoint() {
 
     let room = Room::open(&world.room("")).expect("a room");
     let mut whole = replay(&room.dir).expect("a log");
-    whole.state.save(&room.dir).expect("a checkpoint");
+    whole.state.save(&room.dir).expect("a snapshot");
     let quick = replay(&room.dir).expect("a log");
-    assert_eq!(quick.read, 0, "the checkpoint was used");
+    assert_eq!(quick.read, 0, "the snapshot was used");
     assert_eq!(quick.state.activity, whole.state.activity);
     let after = parse_json(run_at(&world, "10:02", "who --json"));
     assert_eq!(after, before);

@@ -121,7 +121,7 @@ fn damage_before_the_last_batch_stops_the_router() {
     let path = world.room("log/00000001.ndjson");
     let text = files::read_text(&path).replace("number 0", "number 9");
     files::write(&path, &text);
-    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let _ = fs::remove_file(world.room("spool/snapshot"));
     let complaint = world.run("run --once");
     assert!(
         complaint.code != 0 && complaint.err.contains("00000001.ndjson"),

@@ -201,7 +201,7 @@ fn an_escalation_survives_a_restart_and_a_lost_checkpoint() {
     );
     town.wait_for_mail("bob", 1);
     town.stop();
-    let _ = std::fs::remove_file(town.room("spool/checkpoint"));
+    let _ = std::fs::remove_file(town.room("spool/snapshot"));
     let town = town.run();
     town.wait("the human to be told", || {
         from_mailbag(&town, "human", "escalation").len() == 1

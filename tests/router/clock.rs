@@ -48,7 +48,7 @@ fn claims(world: &World, now: &str) -> Value {
 #[track_caller]
 fn claims_rebuilt(world: &World, now: &str) -> Value {
     let kept = claims(world, now);
-    for name in ["spool/checkpoint", "claims.json"] {
+    for name in ["spool/snapshot", "claims.json"] {
         let _ = std::fs::remove_file(world.room(name));
     }
     assert_eq!(claims(world, now), kept, "the log says something else");

@@ -103,7 +103,7 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     let log = world.room("log/00000001.ndjson");
     let text = files::read_text(&log);
     files::write(&log, text.replacen("\"seq\":1,", "\"seq\":7,", 1));
-    std::fs::remove_file(world.room("spool/checkpoint")).ok();
+    std::fs::remove_file(world.room("spool/snapshot")).ok();
     let waiting = Beside::start(&world, "wait --as bob --timeout 1m");
     world.wait("it says so", || waiting.err().contains("cannot deliver"));
     world.write(

@@ -84,12 +84,12 @@ pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);
 
 /// After a log segment exceeds this size, the next batch starts a new segment.
-pub const SEGMENT_BYTES: u64 = 64 << 20;
-/// A new checkpoint is written when the log has grown by this many bytes.
-pub const CHECKPOINT_BYTES: u64 = 1 << 20;
-const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
-/// The entries of the index of relations that are kept in memory.
-pub const RECENT_RELATIONS: usize = 65_536;
+pub const SEGMENT_BYTES: u64 = 8 << 20;
+/// A new snapshot is written when the log has grown by this many bytes.
+pub const SNAPSHOT_BYTES: u64 = 1 << 20;
+const _: () = assert!(SNAPSHOT_BYTES <= SEGMENT_BYTES);
+/// The entries of the index that are kept in the state. Each command that needs the state reads them.
+pub const RECENT_ENTRIES: usize = 32_768;
 
 /// The most files in one pack of the archive.
 pub const PACK_FILES: usize = 16_384;
@@ -115,7 +115,7 @@ pub const READS_OF_SAVED: u32 = 10;
 pub const IDLE: Duration = Duration::from_secs(1);
 /// The router collects observed receipts for this time before it records them together.
 pub const RECEIPTS: Duration = Duration::from_millis(40);
-/// The most receipts of a record. Each command that needs the state reads the record that the checkpoint ends with.
+/// The most receipts of a record. Each command that needs the state reads the record that the snapshot ends with.
 pub const RECEIPTS_OF_RECORD: usize = 10_000;
 /// The largest accepted difference between the file system's clock and the machine's clock.
 pub const CLOCKS_APART: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
 //! not copied.
 
-use super::{CHECKPOINT_DRAFT, LOCK, REGISTRY_LOCK, ROUTING, WAITING, WANTED};
+use super::{ARCHIVED_SNAPSHOT_DRAFT, LOCK, REGISTRY_LOCK, ROUTING, WAITING, WANTED};
 use std::path::Path;
 
 /// The lock that a router holds while it works on a batch.
@@ -26,7 +26,7 @@ pub fn is_of_the_moment(path: &Path) -> bool {
         TURN_WANTED,
         REGISTRY_LOCK,
         WAITING,
-        CHECKPOINT_DRAFT,
+        ARCHIVED_SNAPSHOT_DRAFT,
     ]
     .iter()
     .any(|one| path == Path::new(one))

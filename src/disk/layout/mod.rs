@@ -105,13 +105,15 @@ pub const WORKLOG_NOTE: &str = "worklog.json";
 /// The entries of a worklog that is made again. In [`SPOOL`].
 pub const WORKLOG_DRAFT: &str = ".tmp-worklog";
 /// A cached state of the log.
-pub const CHECKPOINT: &str = "spool/checkpoint";
-/// The index of ids: the positions of messages in the log.
-pub const IDS: &str = "spool/ids";
-/// The index of relations: which records name a message or a thread.
-pub const RUNS: &str = "spool/relations";
-/// A checkpoint that the archiver is writing.
-pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
+pub const SNAPSHOT: &str = "spool/snapshot";
+/// A snapshot that the archiver is writing.
+pub const ARCHIVED_SNAPSHOT_DRAFT: &str = "spool/.tmp-snapshot";
+/// The index of the log: the numbers of the records that name a message or a thread.
+pub const INDEX: &str = "log/index";
+/// An index that the router is writing.
+pub const INDEX_DRAFT: &str = "log/.tmp-index";
+/// An index that the archiver is writing.
+pub const ARCHIVED_INDEX_DRAFT: &str = "log/.tmp-archived-index";
 /// Pending messages with the reasons, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
 /// The name of the same file in the spool.
@@ -247,16 +249,6 @@ pub fn segment_number(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(".ndjson")?;
     (digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit()))
         .then(|| digits.parse().ok())?
-}
-
-/// The file name of a run of the index of relations: its segment, its first byte and its end.
-pub fn run(segment: u32, from: u64, end: u64) -> String {
-    format!("{}{from}-{end}", runs_of(segment))
-}
-
-/// The beginning of the file names of a segment's runs.
-pub fn runs_of(segment: u32) -> String {
-    format!("{segment:08}-")
 }
 
 /// The name of a delivered file. Sorted by name, delivered files are in the order of acceptance.

@@ -51,9 +51,7 @@ pub fn since(room: &Dir, at: Stamp) -> Result<LogPosition> {
 
 /// The line with this number, if it is complete and committed.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<RawLogLine>> {
-    Ok(RecordFinder::new(room)
-        .from_seq(seq)?
-        .filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+    RecordFinder::new(room).line(seq)
 }
 
 /// The record with this number, if it is complete and committed.
@@ -61,11 +59,13 @@ pub fn record_by_seq(room: &Dir, seq: u64) -> Result<Option<Record>> {
     Ok(by_seq(room, seq)?.and_then(|line| line.record().ok()))
 }
 
-/// Finds records by their numbers. Numbers that follow each other closely are read in one run.
+/// Finds lines by their numbers. Numbers that follow each other closely are read in one run.
 pub struct RecordFinder {
     room: Dir,
     committed: LogPosition,
-    /// The number of the last record that was found, and the lines after it.
+    /// The segments, each with its first number if that was read.
+    segments: Vec<(u32, Option<u64>)>,
+    /// The number of the last line that was found, and the lines after it in its segment.
     last: Option<(u64, LogLines)>,
 }
 
@@ -73,24 +73,56 @@ pub struct RecordFinder {
 const CLOSE_NUMBERS: u64 = 64;
 
 impl RecordFinder {
-    /// Nothing is read yet.
+    /// Finds committed lines.
     pub fn new(room: &Dir) -> RecordFinder {
+        RecordFinder::until(room, START)
+    }
+
+    /// Finds committed lines. The lines before this position are committed.
+    pub fn until(room: &Dir, committed: LogPosition) -> RecordFinder {
         RecordFinder {
             room: room.clone(),
-            committed: START,
+            committed,
+            segments: Vec::new(),
             last: None,
         }
     }
 
-    /// The first line with this number or a later one, if it is complete and committed. After a gap, this is the record
-    /// of the gap.
-    pub fn from_seq(&mut self, seq: u64) -> Result<Option<RawLogLine>> {
-        let mut lines = match self.last.take() {
-            Some((last, lines)) if last < seq && seq - last <= CLOSE_NUMBERS => lines,
-            _ => log::read(&self.room, first(&self.room, &|head| head.seq >= seq)?)?,
-        };
+    /// The line with this number, if it is complete and committed. `None` also if its segment was moved away.
+    pub fn line(&mut self, seq: u64) -> Result<Option<RawLogLine>> {
+        if let Some((last, lines)) = self.last.take()
+            && last < seq
+            && seq - last <= CLOSE_NUMBERS
+            && let Some(line) = self.first_from(seq, lines)?
+        {
+            return self.check(seq, line);
+        }
+        let mut next = self.segment_of(seq)?;
+        while let Some((segment, start)) = next {
+            let lines = log::read_segment(&self.room, start)?;
+            if let Some(line) = self.first_from(seq, lines)? {
+                return self.check(seq, line);
+            }
+            // The first line of the next segment may be damaged.
+            let mut segments = self.segments.iter().map(|(number, _)| *number);
+            let follows = segments.any(|number| number == segment + 1);
+            next = follows.then(|| (segment + 1, LogPosition::start_of(segment + 1)));
+        }
+        Ok(None)
+    }
+
+    fn check(&mut self, seq: u64, line: RawLogLine) -> Result<Option<RawLogLine>> {
+        if line.at >= self.committed {
+            self.committed = log::committed(&self.room)?;
+        }
+        let is_it = head(&line.bytes).is_some_and(|head| head.seq == seq);
+        Ok((is_it && line.at < self.committed).then_some(line))
+    }
+
+    /// The first of these lines with this number or a later one.
+    fn first_from(&mut self, seq: u64, mut lines: LogLines) -> Result<Option<RawLogLine>> {
         while let Some(line) = lines.next().transpose()? {
-            if !line.bytes.ends_with(b"\n") || !self.is_committed(line.at)? {
+            if !line.bytes.ends_with(b"\n") {
                 break;
             }
             if let Some(found) = head(&line.bytes).filter(|head| head.seq >= seq) {
@@ -101,11 +133,32 @@ impl RecordFinder {
         Ok(None)
     }
 
-    fn is_committed(&mut self, at: LogPosition) -> Result<bool> {
-        if at >= self.committed {
-            self.committed = log::committed(&self.room)?;
+    /// The last segment that begins at or before this number, and a line in it shortly before the number.
+    fn segment_of(&mut self, seq: u64) -> Result<Option<(u32, LogPosition)>> {
+        if self.segments.is_empty() {
+            let segments = log::segments(&self.room)?.into_iter();
+            self.segments = segments.map(|number| (number, None)).collect();
         }
-        Ok(at < self.committed)
+        let (mut low, mut high) = (0, self.segments.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let (number, first) = &mut self.segments[middle];
+            if first.is_none() {
+                let line = log::read_one(&self.room, LogPosition::start_of(*number))?;
+                *first = line.and_then(|line| head(&line.bytes)).map(|head| head.seq);
+            }
+            // A segment without a valid first line cannot be compared, so the search continues in the segment before it.
+            if first.is_some_and(|first| first <= seq) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let Some((segment, _)) = low.checked_sub(1).map(|n| self.segments[n]) else {
+            return Ok(None);
+        };
+        let start = start_before(&self.room, segment, &|head| head.seq > seq)?;
+        Ok(Some((segment, start)))
     }
 }
 
@@ -288,13 +341,10 @@ mod tests {
                 .chain((1..=records).rev())
                 .chain([7, 80, 144, 7, 7, 299, 300])
             {
-                let line = finder
-                    .from_seq(seq)
-                    .expect("it is read")
-                    .expect("it is there");
+                let line = finder.line(seq).expect("it is read").expect("it is there");
                 assert_eq!(head(&line.bytes).map(|head| head.seq), Some(seq));
             }
-            assert!(finder.from_seq(records + 1).expect("it is read").is_none());
+            assert!(finder.line(records + 1).expect("it is read").is_none());
         }
     }
 

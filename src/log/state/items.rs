@@ -110,7 +110,8 @@ impl RejectedName {
 }
 
 /// All open items.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(from = "SavedItems", into = "SavedItems")]
 pub struct OpenItems {
     open: BTreeMap<u64, OpenItem>,
     /// The items by causing agent, for the limit per agent.
@@ -122,22 +123,34 @@ pub struct OpenItems {
     changed: u64,
 }
 
-impl OpenItems {
-    /// Restores the items from a checkpoint.
-    pub(super) fn of(items: Vec<OpenItem>, changed: u64) -> OpenItems {
+/// The items in a snapshot.
+#[derive(Serialize, Deserialize)]
+struct SavedItems {
+    open: Vec<OpenItem>,
+    changed: u64,
+}
+
+impl From<SavedItems> for OpenItems {
+    fn from(saved: SavedItems) -> OpenItems {
         let mut all = OpenItems::default();
-        for item in items {
+        for item in saved.open {
             all.add(item);
         }
-        all.changed = changed;
+        all.changed = saved.changed;
         all
     }
+}
 
-    /// The content for a checkpoint.
-    pub(super) fn saved(&self) -> (Vec<OpenItem>, u64) {
-        (self.open.values().cloned().collect(), self.changed)
+impl From<OpenItems> for SavedItems {
+    fn from(items: OpenItems) -> SavedItems {
+        SavedItems {
+            open: items.open.into_values().collect(),
+            changed: items.changed,
+        }
     }
+}
 
+impl OpenItems {
     /// Adds an item. Above the limit per agent, the oldest item is no longer listed.
     pub(super) fn add(&mut self, mut item: OpenItem) {
         self.changed = self.changed.max(item.seq);

@@ -4,16 +4,18 @@
 //! size does not depend on the length of the log.
 
 use crate::base::clock::Stamp;
+use crate::base::packed_numbers::PackedNumbers;
 use crate::message::status::CopyStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The copies of all agents.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Mailboxes(HashMap<Arc<str>, AgentMailbox>);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(try_from = "SavedMailbox", into = "SavedMailbox")]
 struct AgentMailbox {
     /// The accept time and record of each unread copy, in order.
     unread: VecDeque<(i64, u64)>,
@@ -21,11 +23,47 @@ struct AgentMailbox {
     reached: BTreeMap<u64, CopyStatus>,
 }
 
-/// The number of entries of an agent in a checkpoint.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct MailboxSizes {
-    unread: usize,
-    reached: usize,
+/// The copies of an agent in a snapshot: two numbers for each unread copy, and one for each status.
+#[derive(Serialize, Deserialize)]
+struct SavedMailbox {
+    unread: PackedNumbers,
+    reached: PackedNumbers,
+}
+
+impl From<AgentMailbox> for SavedMailbox {
+    fn from(mailbox: AgentMailbox) -> SavedMailbox {
+        let unread = mailbox.unread.iter();
+        let unread = unread.flat_map(|&(at, seq)| [at as u64, seq]).collect();
+        let reached = mailbox.reached.iter();
+        let reached = reached
+            .map(|(seq, status)| seq << 8 | *status as u64)
+            .collect();
+        SavedMailbox {
+            unread: PackedNumbers(unread),
+            reached: PackedNumbers(reached),
+        }
+    }
+}
+
+impl TryFrom<SavedMailbox> for AgentMailbox {
+    type Error = &'static str;
+
+    fn try_from(saved: SavedMailbox) -> Result<AgentMailbox, &'static str> {
+        let (unread, _) = saved.unread.0.as_chunks::<2>();
+        let mut mailbox = AgentMailbox {
+            unread: unread.iter().map(|&[at, seq]| (at as i64, seq)).collect(),
+            reached: BTreeMap::new(),
+        };
+        for number in saved.reached.0 {
+            let status = STATUSES
+                .into_iter()
+                .find(|&known| known as u64 == number & 0xff);
+            mailbox
+                .reached
+                .insert(number >> 8, status.ok_or("an unknown status")?);
+        }
+        Ok(mailbox)
+    }
 }
 
 impl Mailboxes {
@@ -142,53 +180,6 @@ impl Mailboxes {
             .filter(|(_, mailbox)| !mailbox.unread.is_empty())
             .map(|(agent, _)| agent)
     }
-
-    /// Appends all entries to `to` as bytes, and returns the number of entries of each agent.
-    pub(super) fn put(&self, to: &mut Vec<u8>) -> Vec<(Arc<str>, MailboxSizes)> {
-        let mut sizes = Vec::with_capacity(self.0.len());
-        for (agent, AgentMailbox { unread, reached }) in &self.0 {
-            for &(at, seq) in unread {
-                to.extend(at.to_le_bytes());
-                to.extend(seq.to_le_bytes());
-            }
-            for (&seq, &status) in reached {
-                to.extend(seq.to_le_bytes());
-                to.push(status as u8);
-            }
-            sizes.push((
-                agent.clone(),
-                MailboxSizes {
-                    unread: unread.len(),
-                    reached: reached.len(),
-                },
-            ));
-        }
-        sizes
-    }
-
-    /// Reads the output of [`Mailboxes::put`]. `None` if the bytes are invalid.
-    pub(super) fn take(sizes: Vec<(Arc<str>, MailboxSizes)>, mut from: &[u8]) -> Option<Mailboxes> {
-        let mut all = HashMap::with_capacity(sizes.len());
-        for (agent, sizes) in sizes {
-            let mut mailbox = AgentMailbox::default();
-            for _ in 0..sizes.unread {
-                let at = i64::from_le_bytes(chop(&mut from)?);
-                mailbox
-                    .unread
-                    .push_back((at, u64::from_le_bytes(chop(&mut from)?)));
-            }
-            for _ in 0..sizes.reached {
-                let seq = u64::from_le_bytes(chop(&mut from)?);
-                let [status] = chop(&mut from)?;
-                mailbox.reached.insert(
-                    seq,
-                    STATUSES.into_iter().find(|&known| known as u8 == status)?,
-                );
-            }
-            all.insert(agent, mailbox);
-        }
-        from.is_empty().then_some(Mailboxes(all))
-    }
 }
 
 /// The statuses that are stored.
@@ -201,12 +192,6 @@ const STATUSES: [CopyStatus; 7] = [
     CopyStatus::Abandoned,
     CopyStatus::Expired,
 ];
-
-fn chop<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = from.split_first_chunk()?;
-    *from = rest;
-    Some(*first)
-}
 
 #[cfg(test)]
 mod tests {
@@ -235,9 +220,8 @@ mod tests {
             ),
             (None, Some(3))
         );
-        let mut bytes = Vec::new();
-        let sizes = all.put(&mut bytes);
-        let again = Mailboxes::take(sizes, &bytes).expect("its own bytes");
+        let text = serde_json::to_string(&all).expect("JSON");
+        let again: Mailboxes = serde_json::from_str(&text).expect("its own text");
         assert_eq!(
             (again.count("bob"), again.status("bob", 3)),
             (2, Some(CopyStatus::Acknowledged))

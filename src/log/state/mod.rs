@@ -4,20 +4,17 @@ mod activity;
 mod answers;
 mod reply_index;
 pub mod approvals;
-mod checkpoint;
 pub mod claims;
 mod clock;
 mod counts;
 mod gaps;
 pub mod disputes;
-mod ids;
 pub mod items;
 mod links;
 mod loops;
 mod mailboxes;
 mod open;
 mod questions;
-mod relations;
 mod renames;
 mod replay;
 mod timers;
@@ -29,14 +26,12 @@ pub use claims::Claims;
 pub use counts::{ChannelCounts, MessageCounts};
 pub use disputes::Disputes;
 pub use gaps::AcceptedGaps;
-pub use ids::MessageIndex;
 pub use items::OpenItems;
 pub use links::{IncomingStream, LinkState, LinkStates, OutgoingStream, UnconfirmedItem};
 pub use loops::{LOOP, LoopDetector};
 pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 pub use questions::OpenQuestion;
-pub use relations::{IdPrefix, RecentRelations, Relation, Relations, undelivered};
 pub use renames::PastRenames;
 pub use replay::{
     BatchDamage, LastBatch, ReplayedLog, committed, committed_after, damage_after, replay,
@@ -47,8 +42,9 @@ pub use waits::WaitReason;
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
+use crate::base::hex_hash;
 use crate::disk::layout;
-use crate::log::{LogPosition, LogTip};
+use crate::log::{LogIndex, LogPosition, LogTip};
 use crate::message::REPORTS;
 use crate::message::envelope::{CHARTER, Envelope};
 use crate::message::link::{IncomingItem, RemoteReceipt};
@@ -84,7 +80,7 @@ pub fn unreached_subject(sender: &str, id: &str) -> String {
 }
 
 /// The state after the last complete batch of the log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RoomState {
     /// The room's id from the log's first record.
     pub room: Option<String>,
@@ -98,6 +94,7 @@ pub struct RoomState {
     /// an accept time identifies a copy.
     pub time: Stamp,
     /// The hash of the last line.
+    #[serde(with = "hex_hash")]
     pub prev: Hash,
     /// The highest pickup number that any record names.
     pub claim: u64,
@@ -115,10 +112,8 @@ pub struct RoomState {
     pub channels: BTreeMap<Arc<str>, ChannelCounts>,
     /// The number of records of each kind.
     pub counts: MessageCounts,
-    /// The index of (sender, id).
-    pub ids: MessageIndex,
-    /// The newest relations between records.
-    pub relations: Arc<RecentRelations>,
+    /// The records that name a message or a thread.
+    pub index: LogIndex,
     /// The status of all copies.
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
@@ -190,8 +185,7 @@ impl Default for RoomState {
             activity: RoomActivity::default(),
             channels: BTreeMap::new(),
             counts: MessageCounts::default(),
-            ids: MessageIndex::default(),
-            relations: Arc::default(),
+            index: LogIndex::default(),
             mailboxes: Mailboxes::default(),
             timers: MessageDeadlines::default(),
             claims: Claims::default(),
@@ -238,8 +232,7 @@ impl RoomState {
             self.told_by(arrived);
         }
         let head = message.map(MessageHead::of).or_else(|| record.head());
-        let line = self.tip();
-        Arc::make_mut(&mut self.relations).add(&record, head.as_ref(), &line);
+        self.index.add(&record, head.as_ref());
         if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
             self.last_entry = record.seq;
             self.counts.decisions += u64::from(event.is_decision());
@@ -247,7 +240,7 @@ impl RoomState {
         match &record.event {
             Event::Room { room } => self.room.clone_from(room),
             Event::Receipts { origin: None } | Event::Settled => {}
-            Event::Receipts { origin: Some(_) } => self.open_up(record, stamp, at, renamed),
+            Event::Receipts { origin: Some(_) } => self.open_up(record, stamp, renamed),
             Event::Gap { .. } => self.accept_gap(&record, at),
             Event::Accepted(accepted) => {
                 self.counts.accepted += 1;
@@ -265,7 +258,7 @@ impl RoomState {
                     self.loops.apply(record.seq, accepted, &head, time);
                     self.shown(&record, head, message, time);
                 }
-                self.open_up(record, stamp, at, None);
+                self.open_up(record, stamp, None);
             }
             Event::Rejected(_) | Event::Duplicate(_) | Event::Notice(_) => {
                 self.counts.rejected += u64::from(record.kind() == EventKind::Rejected);
@@ -279,7 +272,7 @@ impl RoomState {
                 }
                 self.items
                     .extend(OpenItem::of(&record, None, passed_on, time));
-                self.open_up(record, stamp, at, renamed);
+                self.open_up(record, stamp, renamed);
             }
         }
     }
@@ -447,15 +440,8 @@ impl RoomState {
             .map(|begun| begun.line)
     }
 
-    fn open_up(
-        &mut self,
-        record: Record,
-        at: Stamp,
-        place: LogPosition,
-        renamed: Option<RenamedAgent>,
-    ) {
+    fn open_up(&mut self, record: Record, at: Stamp, renamed: Option<RenamedAgent>) {
         self.count_line(&record);
-        self.ids.add(&record, place);
         for (agent, _) in record.copies() {
             self.mailboxes.deliver(agent, at, record.seq);
         }

@@ -1,11 +1,11 @@
 //! Building the state from the log's bytes. Only complete batches count, and a damaged last batch is distinguished from
 //! earlier damage.
 
-use super::{RoomState, checkpoint};
+use super::RoomState;
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{LogChain, LogPosition, LogTip, RawLogLine};
+use crate::log::{LogChain, LogIndex, LogPosition, LogTip, RawLogLine, snapshot};
 use crate::message::record::Record;
 
 /// The state, and the damage of the last batch, if there is any.
@@ -14,9 +14,9 @@ pub struct ReplayedLog {
     pub state: RoomState,
     /// Damage in the last batch. The log from there on was never committed.
     pub damage: Option<BatchDamage>,
-    /// The number of bytes that were read after the checkpoint.
+    /// The number of bytes that were read after the snapshot.
     pub read: u64,
-    /// The last complete batch. `None` if the checkpoint includes it: a checkpoint is written only after the batch's
+    /// The last complete batch. `None` if the snapshot includes it: a snapshot is written only after the batch's
     /// sync.
     pub last: Option<LastBatch>,
 }
@@ -39,7 +39,7 @@ pub struct BatchDamage {
     pub what: String,
 }
 
-/// Reads the log after the checkpoint, or the whole log if no checkpoint matches.
+/// Reads the log after the snapshot, or the whole log if no snapshot matches.
 ///
 /// Batches become durable one after the other, so a crash can damage only the last one, which is reported as
 /// [`BatchDamage`]. Earlier damage is an error, because the batches after it were committed.
@@ -58,13 +58,15 @@ pub fn committed(room: &Dir) -> Result<RoomState> {
 pub fn committed_after(room: &Dir, before: RoomState) -> Result<RoomState> {
     let end = log::committed(room)?;
     if before.seq > 0 && before.end <= end && before.tip().is_in(room)? {
-        return replay_from(room, before, Some(end)).map(|replayed| replayed.state);
+        let mut state = replay_from(room, before, Some(end))?.state;
+        state.index.shrink(room);
+        return Ok(state);
     }
     drop(before);
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
-/// The state that is known to be durable, because a later batch or a checkpoint follows. It excludes the last batch:
+/// The state that is known to be durable, because a later batch or a snapshot follows. It excludes the last batch:
 /// its sync may have failed, and a read may return cached bytes that never reached the disk.
 pub fn replay_durable(room: &Dir) -> Result<RoomState> {
     match replay(room)? {
@@ -76,7 +78,11 @@ pub fn replay_durable(room: &Dir) -> Result<RoomState> {
 }
 
 fn replay_until(room: &Dir, until: Option<LogPosition>) -> Result<ReplayedLog> {
-    replay_from(room, checkpoint::load(room)?.unwrap_or_default(), until)
+    let state = snapshot::load(room)?.unwrap_or_else(|| RoomState {
+        index: LogIndex::begin(room),
+        ..RoomState::default()
+    });
+    replay_from(room, state, until)
 }
 
 /// Begins with a state that matches the log.

@@ -120,23 +120,31 @@ fn micros(text: &Option<String>) -> Option<i64> {
 }
 
 /// All deadlines.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<MessageDeadline>", into = "Vec<MessageDeadline>")]
 pub struct MessageDeadlines {
     timed: BTreeMap<u64, MessageDeadline>,
     due: BTreeSet<(i64, u64)>,
     asked: ReplyIndex,
 }
 
-impl MessageDeadlines {
-    /// Restores the deadlines from a checkpoint.
-    pub(super) fn of(timed: Vec<MessageDeadline>) -> MessageDeadlines {
+impl From<Vec<MessageDeadline>> for MessageDeadlines {
+    fn from(timed: Vec<MessageDeadline>) -> MessageDeadlines {
         let mut timers = MessageDeadlines::default();
         for one in timed {
             timers.insert(one);
         }
         timers
     }
+}
 
+impl From<MessageDeadlines> for Vec<MessageDeadline> {
+    fn from(timers: MessageDeadlines) -> Vec<MessageDeadline> {
+        timers.timed.into_values().collect()
+    }
+}
+
+impl MessageDeadlines {
     /// Adds a message.
     pub fn insert(&mut self, timed: MessageDeadline) {
         self.line_up(&timed);

@@ -83,21 +83,20 @@ impl AuthorChecker<'_> {
         if noted.is_none_or(|noted| noted.tip.seq < seq) {
             return Ok(false);
         }
-        let next = self.records.from_seq(seq)?;
-        Ok(next.is_none_or(|line| line.record().is_ok_and(|record| record.seq != seq)))
+        Ok(self.records.line(seq)?.is_none())
     }
 
     fn is_copy(&mut self, mail: &InboxMessage, bytes: &[u8], extent: ReadExtent) -> Result<bool> {
         let Some(seq) = mail.seq else {
             return Ok(false);
         };
-        let Some(line) = self.records.from_seq(seq)? else {
+        let Some(line) = self.records.line(seq)? else {
             return Ok(false);
         };
         let Ok(record) = line.record() else {
             return Ok(false);
         };
-        if record.seq != seq || record.kind() == EventKind::Duplicate || !has_name(&record, mail) {
+        if record.kind() == EventKind::Duplicate || !has_name(&record, mail) {
             return Ok(false);
         }
         let Some(copies) = MessageCopies::of(&record) else {

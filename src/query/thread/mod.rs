@@ -1,16 +1,16 @@
 //! Threads: the messages that share a thread id or answer each other, in log order.
 
-mod passes;
+mod search;
 
 use crate::base::error::{Error, Result};
-use crate::log::find;
+use crate::disk::Dir;
+use crate::log::IndexedLog;
 use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
 use crate::log::state::PastRenames;
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, bare};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
-use passes::{ReplyRelation, ThreadSource};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,8 @@ pub fn thread(
 ) -> Result<Vec<LoggedMessage>> {
     let closed = ClosedMessages::read(&room.dir);
     let source = ThreadSource {
-        room,
-        relations: closed.relations(),
+        room: &room.dir,
+        log: closed.log()?,
         renames: closed.renames(),
     };
     let mut collector = begin(&source, viewer, name)?;
@@ -47,6 +47,13 @@ pub fn thread(
     Ok(shown)
 }
 
+/// The log, and the renamings of agents.
+struct ThreadSource<'a> {
+    room: &'a Dir,
+    log: IndexedLog<'a>,
+    renames: PastRenames,
+}
+
 /// A message with all its fields, as `--json` shows a thread.
 #[derive(Debug, Serialize)]
 pub struct FullMessage<'a> {
@@ -66,7 +73,7 @@ pub fn whole(messages: &[LoggedMessage]) -> impl Iterator<Item = FullMessage<'_>
 
 /// Finds the thread by its name, or by any reference to one of its messages.
 fn begin(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<PartialThread> {
-    let room = &source.room.dir;
+    let room = source.room;
     if name.starts_with('#') {
         return found(source, viewer, &lookup::one_of(room, viewer, name)?.name());
     }
@@ -89,8 +96,6 @@ fn found(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<Parti
         .ok_or_else(|| UnresolvedReference::Missing.error(viewer, name))
 }
 
-/// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
-const PASSES: usize = 3;
 /// The most searches for earlier messages. Each finds one message of a chain of replies without a thread id. The first
 /// message of a longer chain shows that it answers a message that is not in the list.
 const ROUNDS: usize = 500;
@@ -114,8 +119,6 @@ struct PartialThread {
     name: ThreadName,
     /// A second thread name: the requested name is a message of one thread and at the same time a thread id.
     also: Option<String>,
-    passes: usize,
-    links: Option<Vec<ReplyRelation>>,
 }
 
 /// The name that the messages of a thread share.
@@ -133,17 +136,22 @@ impl PartialThread {
         viewer: &Viewer,
         name: &str,
     ) -> Result<Option<PartialThread>> {
-        let room = source.room;
         let seq = Reference::parse(name).and_then(|reference| reference.seq());
         let by_seq = seq
-            .map(|seq| by_seq(room, seq))
+            .map(|seq| source.log.line(seq))
             .transpose()?
             .flatten()
+            .and_then(|line| LoggedMessage::read(&line.bytes))
             .filter(|past| viewer.see(past));
         let mut names: BTreeSet<String> = [name.to_owned(), bare(name).to_owned()].into();
         let newest = match &by_seq {
             Some(past) => Some(past.clone()),
-            None => passes::newest(source, &names, is_it(viewer, name))?,
+            None => {
+                let named = search::named(&source.log, &names)?.into_iter().rev();
+                named
+                    .filter(|past| viewer.see(past))
+                    .find(|past| is_by_id(past, name) || is_in(past, name))
+            }
         };
         let Some(newest) = newest else {
             return Ok(None);
@@ -155,7 +163,7 @@ impl PartialThread {
                 .chain(newest.answers.map(|seq| seq.to_string())),
         );
         names.insert(newest.thread_id.unwrap_or(newest.id));
-        let found = passes::search(source, names.clone(), &|_| false)?;
+        let found = search::search(&source.log, &names, &|_| false)?;
         let visible = |past: &&LoggedMessage| viewer.see(past);
         let meant: Vec<&LoggedMessage> = found
             .iter()
@@ -197,8 +205,6 @@ impl PartialThread {
             name: known,
             also,
             renames: source.renames.clone(),
-            passes: 1,
-            links: None,
         };
         collector.add(message);
         collector.connect();
@@ -270,7 +276,6 @@ impl PartialThread {
 
     /// Searches for messages that belong to the known ones. Returns whether there may be more.
     fn grow(&mut self, source: &ThreadSource<'_>) -> Result<bool> {
-        let room = source.room;
         let new = std::mem::take(&mut self.new);
         let unconnected = new
             .iter()
@@ -292,23 +297,11 @@ impl PartialThread {
         }
         self.ids.extend(names.iter().cloned());
         let is_member = |seq| self.members.contains_key(&seq);
-        if self.passes >= PASSES && source.relations.is_none() {
-            let links = match &self.links {
-                Some(links) => links,
-                None => self.links.insert(passes::links(room)?),
-            };
-            let found = passes::follow(room, links, &names, &is_member)?;
-            names.retain(|id| !found.iter().any(|past| past.id == *id));
-            self.found.extend(found);
-        }
         names.extend(thread);
-        if !names.is_empty() {
-            self.passes += 1;
-            self.ids.extend(names.iter().cloned());
-            self.threads.extend(names.iter().cloned());
-            self.found
-                .extend(passes::search(source, names, &is_member)?);
-        }
+        self.ids.extend(names.iter().cloned());
+        self.threads.extend(names.iter().cloned());
+        self.found
+            .extend(search::search(&source.log, &names, &is_member)?);
         self.connect();
         Ok(true)
     }
@@ -347,12 +340,6 @@ impl PartialThread {
     }
 }
 
-/// Selects the visible messages that the name identifies, or that have it as thread id.
-fn is_it(viewer: &Viewer, name: &str) -> impl Fn(&LoggedMessage) -> bool + use<> {
-    let (viewer, name) = (viewer.clone(), name.to_owned());
-    move |past| viewer.see(past) && (is_by_id(past, &name) || is_in(past, &name))
-}
-
 /// Whether a reference other than a number names this message.
 fn is_by_id(past: &LoggedMessage, reference: &str) -> bool {
     Reference::parse(reference).is_some_and(|one| one.is_of(&past.from, &past.id, None))
@@ -361,10 +348,6 @@ fn is_by_id(past: &LoggedMessage, reference: &str) -> bool {
 /// Whether a message has this thread id.
 fn is_in(past: &LoggedMessage, thread: &str) -> bool {
     past.thread_id.as_deref() == Some(thread)
-}
-
-fn by_seq(room: &Room, seq: u64) -> Result<Option<LoggedMessage>> {
-    Ok(find::by_seq(&room.dir, seq)?.and_then(|line| LoggedMessage::read(&line.bytes)))
 }
 
 /// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received, also under

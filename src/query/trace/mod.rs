@@ -10,10 +10,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
 use crate::disk::{Meta, layout};
-use crate::log;
-use crate::log::LogPosition;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
-use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, RoomState};
+use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, RoomState};
+use crate::log::{self, IndexKey, IndexedLog};
 use crate::message::claim::{self, ClaimChange};
 use crate::message::decision::{self, ApprovalChange};
 use crate::message::id::{MAILBAG, far, tag_of};
@@ -23,7 +22,6 @@ use crate::query::identity;
 use crate::query::links::{self, KnownRemoteAgent};
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
-use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -146,18 +144,17 @@ pub struct TraceNotice {
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<MessageTrace> {
     let state = state::committed(&room.dir)?;
     let viewer = asker.map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?;
-    let (meant, place) = lookup::locate_one(&room.dir, Some(&state), &viewer, reference)?;
-    let mut tracing = MessageTracer::new(room, &meant, place);
-    if !tracing.read_related(&state)? {
-        tracing.read_all()?;
-    }
+    let log = state.indexed(&room.dir);
+    let (meant, place) = lookup::locate_one(&log, &viewer, reference)?;
+    let mut tracing = MessageTracer::new(room, &meant);
+    tracing.record = log::read_record(&room.dir, place)?;
+    tracing.read_related(&log)?;
     tracing.finish(&state)
 }
 
 struct MessageTracer<'a> {
     room: &'a Room,
     meant: &'a LoggedMessage,
-    place: LogPosition,
     record: Option<Record>,
     /// The steps of each recipient, and of the agents that were renamed to it.
     steps: BTreeMap<Arc<str>, Vec<StatusChange>>,
@@ -170,7 +167,7 @@ struct MessageTracer<'a> {
 }
 
 impl<'a> MessageTracer<'a> {
-    fn new(room: &'a Room, meant: &'a LoggedMessage, place: LogPosition) -> MessageTracer<'a> {
+    fn new(room: &'a Room, meant: &'a LoggedMessage) -> MessageTracer<'a> {
         let (steps, answers, notices) = (BTreeMap::new(), Vec::new(), Vec::new());
         let now = meant
             .recipients
@@ -180,7 +177,6 @@ impl<'a> MessageTracer<'a> {
         MessageTracer {
             room,
             meant,
-            place,
             record: None,
             steps,
             now,
@@ -190,58 +186,17 @@ impl<'a> MessageTracer<'a> {
         }
     }
 
-    /// Reads the records that the index of relations names. Returns false if the index is not usable.
-    fn read_related(&mut self, state: &RoomState) -> Result<bool> {
+    /// Reads the later records that concern the message.
+    fn read_related(&mut self, log: &IndexedLog<'_>) -> Result<()> {
         let (id, seq) = (&*self.meant.id, self.meant.seq);
-        let Some(relations) = Relations::open(&self.room.dir, state) else {
-            return Ok(false);
-        };
-        let places = relations.places(&[
-            Relation::Concerned(seq),
-            Relation::Answered(id),
-            Relation::Answered(&seq.to_string()),
-            Relation::Rename,
-        ]);
-        let Some(places) = places else {
-            return Ok(false);
-        };
-        self.record = log::read_record(&self.room.dir, self.place)?;
-        let mut records = log::RecordReader::of(&self.room.dir);
-        for place in places {
-            if place > self.place
-                && let Some(record) = records.at(place)?
-            {
-                self.take(record);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Reads the log from the message on. Only lines that may concern it are parsed.
-    fn read_all(&mut self) -> Result<()> {
-        let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
-        let pattern = format!(
-            r##"^\{{"seq":{seq},|"receipts":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
-        );
-        let concerns = Regex::new(&pattern).map_err(|e| {
-            Error::usage(
-                format!("cannot search for this id: {e}"),
-                "pass the record number (seq) instead",
-            )
-        })?;
-        for line in log::lines(&self.room.dir, self.place)? {
-            let line = line?;
-            if !concerns.is_match(&line.bytes) {
-                continue;
-            }
-            let Ok(record) = line.record() else {
-                continue;
-            };
-            if record.seq == self.meant.seq {
-                self.record = Some(record);
-            } else {
-                self.take(&record);
-            }
+        let related = log.records(&[
+            IndexKey::Concerned(seq),
+            IndexKey::Answered(id),
+            IndexKey::Answered(&seq.to_string()),
+            IndexKey::Rename,
+        ])?;
+        for (_, record) in related.iter().filter(|(_, record)| record.seq > seq) {
+            self.take(record);
         }
         Ok(())
     }
@@ -434,7 +389,7 @@ impl<'a> MessageTracer<'a> {
     }
 
     fn add_notice(&mut self, record: &Record) {
-        if state::undelivered(record).contains(&self.meant.seq) {
+        if log::undelivered(record).contains(&self.meant.seq) {
             return self.note_to_recipients(record, NOT_DELIVERED, None);
         }
         let about = record.about().and_then(|about| about.split_once(' '));

@@ -68,9 +68,9 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Makes the basis of the state durable, and writes the state as the checkpoint. The log can then be read without
+    /// Makes the basis of the state durable, and writes the index and the snapshot. The log can then be read without
     /// the segments before it. Call it before a segment leaves `log/`.
-    pub fn rely_on(&mut self, state: &RoomState) -> Result<()> {
+    pub fn rely_on(&mut self, state: &mut RoomState) -> Result<()> {
         let logs = self.room.sub(layout::LOG)?;
         self.barrier.everything();
         // For systems without a call that syncs the whole file system.
@@ -78,11 +78,7 @@ impl ArchiveWriter {
         self.barrier.file(logs.look(&name)?, || logs.at(&name));
         self.barrier.dir(&logs);
         self.barrier.pass()?;
-        let (name, draft) = (
-            Path::new(layout::CHECKPOINT),
-            Path::new(layout::CHECKPOINT_DRAFT),
-        );
-        self.room.replace_by(name, draft, &state.checkpoint())
+        state.save_to_archive(&self.room)
     }
 
     /// Packs files into one tar, and then removes the sources that have not changed.
@@ -196,7 +192,8 @@ impl ArchiveWriter {
     }
 
     fn remove_drafts(&self) -> Result<()> {
-        self.room.remove(layout::CHECKPOINT_DRAFT)?;
+        self.room.remove(layout::ARCHIVED_SNAPSHOT_DRAFT)?;
+        self.room.remove(layout::ARCHIVED_INDEX_DRAFT)?;
         let Some(archive) = self.room.sub_if_exists(layout::ARCHIVE)? else {
             return Ok(());
         };

@@ -320,7 +320,7 @@ impl RunningRouter {
         if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
             self.busy = None;
             self.router.settle()?;
-            self.router.save_checkpoint()?;
+            self.router.save_snapshot()?;
             self.router.write_pending();
         }
         self.router.write_projections();
@@ -354,7 +354,7 @@ impl RunningRouter {
         self.router.intake.tidy();
         self.router.reconcile(ReconcileCause::Sweep)?;
         // Even while mail keeps coming, so that a start after a kill reads little of the log.
-        self.router.save_checkpoint()?;
+        self.router.save_snapshot()?;
         self.router.write_pending();
         self.next_sweep = Instant::now()
             + if self.notice.can_be_trusted() {
@@ -388,7 +388,7 @@ impl RunningRouter {
             return Ok(self.router.tally());
         }
         self.router.settle()?;
-        self.router.save_checkpoint()?;
+        self.router.save_snapshot()?;
         self.router.reconcile(ReconcileCause::End)?;
         self.router.write_pending();
         Ok(self.router.tally())

@@ -8,7 +8,6 @@ use super::config::RoomConfig;
 use super::pending::{PendingWork, claim_item};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
-use crate::log::lookup::SearchLimiter;
 use crate::log::state::RoomState;
 use crate::room::outbox::{self, FileReadiness, Outboxes, PickupConditions, UnreadyFiles};
 use crate::room::settings::Settings;
@@ -29,8 +28,6 @@ pub(crate) struct MailIntake {
     next: u64,
     share: BatchSize,
     budgets: BudgetAccounts,
-    /// Limits searches of the whole log for acks.
-    searches: SearchLimiter,
     /// Files with one message per line that are in this batch.
     sliced: Vec<SlicedFile>,
     /// The number of copies in this batch.
@@ -54,7 +51,6 @@ impl MailIntake {
             next: claim + 1,
             share: BatchSize::default(),
             budgets: BudgetAccounts::default(),
-            searches: SearchLimiter::default(),
             sliced: Vec::new(),
             copies: 0,
         }
@@ -97,10 +93,6 @@ impl MailIntake {
     /// The queue of outboxes.
     pub(crate) fn outboxes(&mut self) -> &mut Outboxes {
         &mut self.outboxes
-    }
-
-    pub(crate) fn searches(&mut self) -> &mut SearchLimiter {
-        &mut self.searches
     }
 
     /// Queues claims that have no record yet.

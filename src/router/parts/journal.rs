@@ -20,10 +20,10 @@ pub(crate) struct Journal {
     state: RoomState,
     /// The version of `spool/room` that was last read and belonged to the log.
     room_id: Option<Meta>,
-    /// The position of the last checkpoint.
-    checkpointed: Option<LogPosition>,
-    /// The size of the last checkpoint in bytes.
-    checkpoint_size: u64,
+    /// The position of the last snapshot.
+    snapshot_at: Option<LogPosition>,
+    /// The size of the last snapshot in bytes.
+    snapshot_bytes: u64,
     tally: RouterTotals,
 }
 
@@ -74,8 +74,8 @@ impl Journal {
             log,
             state,
             room_id: None,
-            checkpointed: None,
-            checkpoint_size: 0,
+            snapshot_at: None,
+            snapshot_bytes: 0,
             tally: RouterTotals::default(),
         }
     }
@@ -185,32 +185,30 @@ impl Journal {
         self.state.timers.expired(seq);
     }
 
-    /// Writes the checkpoint if the log has grown enough since the last one.
-    pub(crate) fn save_checkpoint(&mut self, room: &Dir) -> Result<()> {
+    /// Writes the snapshot if the log has grown enough since the last one.
+    pub(crate) fn save_snapshot(&mut self, room: &Dir) -> Result<()> {
         let end = self.state.end;
-        let grown = match self.checkpointed {
+        let grown = match self.snapshot_at {
             Some(at) if at.segment == end.segment => end.offset - at.offset,
             _ => end.offset,
         };
-        let is_another_segment = self
-            .checkpointed
-            .is_some_and(|at| at.segment != end.segment);
-        // A large state is written less often, so that the size of checkpoints stays in proportion to the log.
-        let enough = test_sizes::checkpoint_bytes()
-            .unwrap_or(limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size));
-        if grown >= enough || is_another_segment || self.state.relations.is_due() {
-            match self.write_checkpoint(room) {
-                Ok(()) => self.checkpointed = Some(end),
-                // Without a checkpoint, the next start only reads more of the log.
+        let is_another_segment = self.snapshot_at.is_some_and(|at| at.segment != end.segment);
+        // A large state is written less often, so that the size of snapshots stays in proportion to the log.
+        let enough = test_sizes::snapshot_bytes()
+            .unwrap_or(limits::SNAPSHOT_BYTES.max(8 * self.snapshot_bytes));
+        if grown >= enough || is_another_segment || self.state.index.is_due(end) {
+            match self.write_snapshot(room) {
+                Ok(()) => self.snapshot_at = Some(end),
+                // Without a snapshot, the next start only reads more of the log.
                 Err(e) => tracing::warn!("{}", temporary(e)?),
             }
         }
         Ok(())
     }
 
-    /// Writes the checkpoint.
-    pub(crate) fn write_checkpoint(&mut self, room: &Dir) -> Result<()> {
-        self.checkpoint_size = self.state.save(room)?;
+    /// Writes the snapshot.
+    pub(crate) fn write_snapshot(&mut self, room: &Dir) -> Result<()> {
+        self.snapshot_bytes = self.state.save(room)?;
         Ok(())
     }
 }

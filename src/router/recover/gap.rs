@@ -108,8 +108,8 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
         let at = record.stamp();
         journal.apply(record, at, None, tip);
     }
-    // The earlier checkpoint belongs to records that the log does not have.
-    journal.write_checkpoint(&room.dir)?;
+    // The earlier snapshot belongs to records that the log does not have.
+    journal.write_snapshot(&room.dir)?;
     Ok(Some(loss))
 }
 

@@ -51,18 +51,11 @@ pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<R
     clear_stage(&spool, &state)?;
     leftovers::remove_leftovers(&room)?;
     twice_named::finish(&room.dir, &spool, &state)?;
-    let mut is_index_damaged = false;
     if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
         twice_named::finish_moves_of_recipients(&room.dir, &state)?;
-        // An empty log has no checkpoint.
-        is_index_damaged = state.seq > 0 && !state.relations_are_whole(&room.dir);
     }
-    if is_index_damaged
-        || state.ids.is_due()
-        || state.relations.is_due()
-        || is_worth_a_checkpoint(&room, read)?
-    {
-        // Without a checkpoint, the next start only reads the same part of the log again.
+    if state.index.is_due(state.end) || is_worth_a_snapshot(&room, read)? {
+        // Without a snapshot, the next start only reads the same part of the log again.
         if let Err(e) = state.save(&room.dir) {
             tracing::warn!("{}", temporary(e)?);
         }
@@ -94,7 +87,7 @@ fn replay(room: &Room) -> Result<ReplayedLog> {
         ));
     }
     let mut replayed = state::replay(&room.dir)?;
-    replayed.state.open_ids(&room.dir)?;
+    replayed.state.open_index(&room.dir)?;
     reject_mixed_room(room, &replayed.state)?;
     Ok(replayed)
 }
@@ -108,15 +101,12 @@ pub fn check_end(room: &Dir, replayed: &ReplayedLog) -> Result<()> {
         .map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
 }
 
-/// Returns true if the next start saves more than a new checkpoint costs. Each command that makes a pass reads the
-/// log from the checkpoint on. The size of checkpoints stays in proportion to the log.
-fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
-    let size = room
-        .dir
-        .stat(layout::CHECKPOINT)?
-        .map_or(0, |meta| meta.size);
-    let enough = size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES);
-    Ok(read > test_sizes::checkpoint_bytes().unwrap_or(enough))
+/// Returns true if the next start saves more than a new snapshot costs. Each command that makes a pass reads the
+/// log from the snapshot on. The size of snapshots stays in proportion to the log.
+fn is_worth_a_snapshot(room: &Room, read: u64) -> Result<bool> {
+    let size = room.dir.stat(layout::SNAPSHOT)?.map_or(0, |meta| meta.size);
+    let enough = size.clamp(limits::SNAPSHOT_BYTES / 32, limits::SNAPSHOT_BYTES);
+    Ok(read > test_sizes::snapshot_bytes().unwrap_or(enough))
 }
 
 /// Warns about a copied room. It is routed, because nothing shows whether its original is also routed.

@@ -3,9 +3,7 @@
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::log::lookup::{
-    self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
-};
+use crate::log::lookup::{self, LocatedMessage, LoggedMessage, UnresolvedReference, Viewer};
 use crate::log::state::RoomState;
 use crate::log::state::approvals::Approvals;
 use crate::message::DECISION;
@@ -40,7 +38,6 @@ pub fn judge(
     agent: &Arc<str>,
     ack: &Message,
     claimed: &mut AckedStatuses,
-    pace: &mut SearchLimiter,
 ) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
     let &AckRoom {
         dir,
@@ -55,10 +52,11 @@ pub fn judge(
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let viewer = Viewer::only(agent, registry.former(agent), state.renames.clone());
-    let found = lookup::find(dir, Some(state), &viewer, &references, pace)?;
+    let log = state.indexed(dir);
+    let found = lookup::find(&log, &viewer, &references)?;
     let by = match replacement(ack, status) {
         Some(by) => {
-            let found = lookup::find(dir, Some(state), &viewer, &[by.to_owned()], pace)?.pop();
+            let found = lookup::find(&log, &viewer, &[by.to_owned()])?.pop();
             replaced_by(found, &viewer, ack, &mut problems)
         }
         None => None,

@@ -294,8 +294,9 @@ impl PickupStep<'_> {
             if self.config.registry().find_position(sender).is_some() {
                 return true;
             }
-            match self.state.ids.places(&far(tag, sender), id) {
-                Ok(places) => !places.is_empty(),
+            let log = self.state.indexed(self.config.dir());
+            match log.records_of(&far(tag, sender), id) {
+                Ok(records) => !records.is_empty(),
                 Err(e) => {
                     failure.replace(Some(e));
                     false

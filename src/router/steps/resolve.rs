@@ -19,9 +19,9 @@ use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::disk::layout;
+use crate::log::find;
 use crate::log::lookup::{self, Viewer};
 use crate::log::state::RoomState;
-use crate::log::{self, find};
 use crate::message::record::{RecipientGroup, RouterAction};
 use crate::message::schema::{self, ParsedFile};
 use crate::message::{LINK, Message};
@@ -75,10 +75,10 @@ impl ResolveStep<'_> {
                 ruled.append(&mut granted);
             }
             let (mut letter, verdict) = letter.split();
-            match judge.rule(intake, &mut ids, &mut letter, verdict) {
+            match judge.rule(&mut ids, &mut letter, verdict) {
                 Ok(Some(mut ruling)) => {
                     if let MessageRuling::Reject(rejection) = &mut ruling {
-                        judge.correct(intake, &letter, rejection);
+                        judge.correct(&letter, rejection);
                     }
                     let changes_facts = ruling.changes_facts();
                     ruled.push(letter.with(ruling));
@@ -256,7 +256,6 @@ impl<'a> MessageJudge<'a> {
     /// Returns `None` if the claim must wait for the next batch.
     fn rule(
         &mut self,
-        intake: &mut MailIntake,
         ids: &mut BatchIds,
         letter: &mut BatchMessage<()>,
         verdict: CheckedContent,
@@ -272,7 +271,7 @@ impl<'a> MessageJudge<'a> {
             EarlierUse::Ruled(ruling) => ruling,
             EarlierUse::New => match self.seen_before(&letter.agent, message.id(), &digest)? {
                 Some(ruling) => ruling,
-                None => self.accept(intake, letter, message, digest)?,
+                None => self.accept(letter, message, digest)?,
             },
         };
         let unreached = std::mem::take(&mut self.unreached);
@@ -285,12 +284,7 @@ impl<'a> MessageJudge<'a> {
     }
 
     /// Corrects a rejected message, for its explanation. The other room has the file of a message that arrived by a link.
-    fn correct(
-        &self,
-        intake: &mut MailIntake,
-        letter: &BatchMessage<()>,
-        rejection: &mut MessageRejection,
-    ) {
+    fn correct(&self, letter: &BatchMessage<()>, rejection: &mut MessageRejection) {
         let registry = self.config.registry();
         let is_local = letter.arrival.is_none();
         let bytes = match (&letter.source, &letter.claim) {
@@ -313,9 +307,8 @@ impl<'a> MessageJudge<'a> {
         let former = registry.former(&letter.agent);
         let viewer = Viewer::only(&letter.agent, former, self.state.renames.clone());
         let asker = |reference: &str| {
-            let (dir, state) = (self.config.dir(), Some(self.state));
-            let references = [reference.to_owned()];
-            let found = lookup::find(dir, state, &viewer, &references, intake.searches());
+            let log = self.state.indexed(self.config.dir());
+            let found = lookup::find(&log, &viewer, &[reference.to_owned()]);
             let (asked, _) = found.ok()?.pop()?.ok()?;
             (asked.from != letter.agent).then(|| asked.from.to_string())
         };
@@ -323,17 +316,11 @@ impl<'a> MessageJudge<'a> {
     }
 
     // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content is the same, and
-    // rejected otherwise. Archived ids are forgotten.
+    // rejected otherwise. The ids of a segment that a person moved away are forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<MessageRuling>> {
-        for place in self.state.ids.places(agent, id)? {
-            let Some(line) = log::read_live(self.config.dir(), place)? else {
-                continue;
-            };
-            let Ok(record) = line.record() else {
-                continue;
-            };
-            let name = record.accepted().map(|accepted| &accepted.name);
-            let Some(name) = name.filter(|name| *name.from == *agent && name.id == id) else {
+        let log = self.state.indexed(self.config.dir());
+        for (_, record) in log.records_of(agent, id)? {
+            let Some(name) = record.accepted().map(|accepted| &accepted.name) else {
                 continue;
             };
             if name.digest == *digest {
@@ -355,7 +342,6 @@ impl<'a> MessageJudge<'a> {
     /// Determines the recipients and the effect of a new message.
     fn accept(
         &mut self,
-        intake: &mut MailIntake,
         letter: &BatchMessage<()>,
         message: Box<Message>,
         digest: Hash,
@@ -382,7 +368,7 @@ impl<'a> MessageJudge<'a> {
                 approvals: self.decisions.approvals(),
                 registry: self.config.registry(),
             };
-            match ack::judge(&room, agent, &message, &mut self.acks, intake.searches())? {
+            match ack::judge(&room, agent, &message, &mut self.acks)? {
                 Ok(receipts) => {
                     withdrawn = self.decisions.withdraw(agent, &message, &receipts);
                     Some(RouterAction::Ack(receipts))

@@ -3,6 +3,7 @@
 //! The records of the log decide: [`Claims::apply`] applies them in their order and rejects nothing. Before the router
 //! writes a record, it asks [`Claims::judge`] for the change that a message makes.
 
+mod file;
 mod index;
 mod judge;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+pub use file::{ClaimsPosition, owners, text, written};
 pub use judge::{ClaimRequest, ConflictingClaim, OfferAnswer};
 
 use super::ChangeSource;
@@ -116,7 +118,7 @@ pub struct Claims {
     #[serde(rename = "offers")]
     offered: Vec<ClaimOffer>,
     /// The router needs them to judge answers. A reader of `claims.json` does not.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub(super) closed: VecDeque<ClosedOffer>,
     cuts: BTreeMap<Arc<str>, OwnerSessionEnd>,
     changed: u64,

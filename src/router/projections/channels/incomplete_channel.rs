@@ -38,10 +38,6 @@ pub struct CheckedChannels {
 /// Compares each conversation with this state's last message.
 pub fn check_channels(room: &Dir, state: &RoomState) -> CheckedChannels {
     let mut checked = CheckedChannels::default();
-    // Without the index of ids, the lines cannot be compared with the log. The next router builds it.
-    if !state.ids.open_to_read(room) {
-        return checked;
-    }
     for (channel, sent) in &state.channels {
         let last = sent.last;
         let channel = channel.clone();

@@ -114,13 +114,11 @@ impl<'a> LineClassifier<'a> {
         let Ok(head) = serde_json::from_slice::<ChannelLineHead>(line) else {
             return Ok(None);
         };
-        for at in self.state.ids.places(&head.sender, &head.id)? {
-            let Some(logged) = log::read_one(self.room, at)? else {
-                continue;
-            };
-            let Ok(record) = logged.record() else {
-                continue;
-            };
+        for (at, record) in self
+            .state
+            .indexed(self.room)
+            .records_of(&head.sender, &head.id)?
+        {
             let is_it =
                 record.kind() == EventKind::Accepted && record.seq == head.metadata.delivery.seq;
             if is_it
@@ -149,14 +147,12 @@ impl<'a> LineClassifier<'a> {
         else {
             return Ok(false);
         };
-        for at in self.state.ids.places(&sender, &id)? {
-            let Some(record) = log::read_record(self.room, at)? else {
-                continue;
-            };
-            let is_named = record.sender() == sender && record.id() == Some(&*id);
-            if record.kind() == EventKind::Accepted && is_named {
-                return Ok(true);
-            }
+        let named = self.state.indexed(self.room).records_of(&sender, &id)?;
+        if named
+            .iter()
+            .any(|(_, record)| record.kind() == EventKind::Accepted)
+        {
+            return Ok(true);
         }
         // The ids of archived records are not in the index, but a copied line has the number of its record.
         let seq = serde_json::from_slice::<ChannelLineHead>(line)
