@@ -21,6 +21,7 @@ use crate::message::reference::bare;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::RangeInclusive;
@@ -362,11 +363,10 @@ fn damaged(room: &Dir, line: &RawLogLine, e: &serde_json::Error) -> Error {
 }
 
 /// The log up to a state, with its index.
-#[derive(Debug, Clone)]
 pub struct IndexedLog<'a> {
     room: &'a Dir,
     index: Cow<'a, LogIndex>,
-    end: LogPosition,
+    finder: RefCell<RecordFinder>,
 }
 
 impl<'a> IndexedLog<'a> {
@@ -383,7 +383,7 @@ impl<'a> IndexedLog<'a> {
         Ok(IndexedLog {
             room,
             index: Cow::Owned(index),
-            end: log::committed(room)?,
+            finder: RefCell::new(RecordFinder::new(room)),
         })
     }
 
@@ -395,7 +395,7 @@ impl<'a> IndexedLog<'a> {
     /// The lines of the records that may have one of these properties, in the order of the log.
     pub fn lines(&self, keys: &[IndexKey<'_>]) -> Result<Vec<RawLogLine>> {
         let mut lines = Vec::new();
-        let mut finder = self.finder();
+        let mut finder = self.finder.borrow_mut();
         for seq in self.index.numbers(self.room, keys)? {
             lines.extend(finder.line(seq)?);
         }
@@ -421,11 +421,7 @@ impl<'a> IndexedLog<'a> {
 
     /// The line with this number.
     pub fn line(&self, seq: u64) -> Result<Option<RawLogLine>> {
-        self.finder().line(seq)
-    }
-
-    fn finder(&self) -> RecordFinder {
-        RecordFinder::until(self.room, self.end)
+        self.finder.borrow_mut().line(seq)
     }
 }
 
@@ -435,7 +431,7 @@ impl RoomState {
         IndexedLog {
             room,
             index: Cow::Borrowed(&self.index),
-            end: self.end,
+            finder: RefCell::new(RecordFinder::until(room, self.end)),
         }
     }
 
@@ -457,7 +453,9 @@ impl RoomState {
     /// Writes the index if it is due. A failure only makes readers slower.
     pub(super) fn write_index(&mut self, room: &Dir, draft: &str) {
         let tip = self.tip();
-        if self.index.is_due(tip.end)
+        // A reader removes a damaged file.
+        let is_gone = self.index.covers.seq > 0 && matches!(room.stat(layout::INDEX), Ok(None));
+        if (is_gone || self.index.is_due(tip.end))
             && let Err(e) = self.index.write(room, draft, tip)
         {
             tracing::warn!("{e}; the index is written again later");

@@ -69,7 +69,7 @@ fn readers_add_the_records_behind_the_file() {
 }
 
 #[test]
-fn a_checkpoint_keeps_the_claims_and_so_does_the_archive() {
+fn a_snapshot_keeps_the_claims_and_so_does_the_archive() {
     let mut town = Town::alice_and_bob().quick().run();
     town.mail("alice", "c.json", claim(&["src"]));
     town.wait_for_mail("alice", 1);

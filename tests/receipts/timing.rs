@@ -190,7 +190,7 @@ fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
 }
 
 #[test]
-fn an_escalation_survives_a_restart_and_a_lost_checkpoint() {
+fn an_escalation_survives_a_restart_and_a_lost_snapshot() {
     let mut town = Town::alice_and_bob()
         .settings("answer_within = \"600ms\"\n")
         .run();

@@ -10,15 +10,12 @@ const FEW: usize = 4;
 
 /// Passes a line if an expression matches it.
 pub struct LineFilter {
-    /// Each expression, with the number of its part.
-    any: Vec<(usize, Regex)>,
+    any: Vec<Regex>,
 }
 
 impl From<Regex> for LineFilter {
     fn from(regex: Regex) -> LineFilter {
-        LineFilter {
-            any: vec![(0, regex)],
-        }
+        LineFilter { any: vec![regex] }
     }
 }
 
@@ -35,10 +32,8 @@ impl LineFilter {
         } else {
             vec![each.join("|")]
         };
-        let any = each
-            .iter()
-            .map(|regex| Ok((0, Regex::new(regex)?)))
-            .collect::<std::result::Result<_, regex::Error>>();
+        let any = each.iter().map(|regex| Regex::new(regex));
+        let any = any.collect::<std::result::Result<_, regex::Error>>();
         // Each text was checked before, so only extremely long texts fail here.
         let any = any.map_err(|e| {
             Error::usage(
@@ -49,21 +44,11 @@ impl LineFilter {
         Ok(Some(LineFilter { any }))
     }
 
-    /// Passes also the lines of another sieve, as another part.
+    /// Passes also the lines of another sieve.
     #[must_use]
     pub fn or(mut self, other: Option<LineFilter>) -> LineFilter {
-        let parts = self
-            .any
-            .iter()
-            .map(|(part, _)| part + 1)
-            .max()
-            .unwrap_or_default();
-        self.any.extend(
-            other
-                .into_iter()
-                .flat_map(|other| other.any)
-                .map(|(part, regex)| (parts + part, regex)),
-        );
+        self.any
+            .extend(other.into_iter().flat_map(|other| other.any));
         self
     }
 
@@ -73,7 +58,7 @@ impl LineFilter {
             next: self
                 .any
                 .iter()
-                .map(|(part, regex)| (*part, regex, start(regex, lines, 0)))
+                .map(|regex| (regex, start(regex, lines, 0)))
                 .collect(),
         }
     }
@@ -82,28 +67,19 @@ impl LineFilter {
 /// The matches in a block of lines.
 pub(crate) struct FilteredLines<'a> {
     lines: &'a [u8],
-    /// The part and the next match of each expression.
-    next: Vec<(usize, &'a Regex, Option<usize>)>,
+    /// The next match of each expression.
+    next: Vec<(&'a Regex, Option<usize>)>,
 }
 
 impl FilteredLines<'_> {
     /// The first match at or after this byte, which is not before the byte of the last call.
     pub(crate) fn from(&mut self, from: usize) -> Option<usize> {
-        for (_, regex, next) in &mut self.next {
+        for (regex, next) in &mut self.next {
             if next.is_some_and(|at| at < from) {
                 *next = start(regex, self.lines, from);
             }
         }
-        self.next.iter().filter_map(|(_, _, next)| *next).min()
-    }
-
-    /// The first part that matches before this byte.
-    pub(super) fn part(&self, end: usize) -> usize {
-        let before = self
-            .next
-            .iter()
-            .filter(|(_, _, next)| next.is_some_and(|at| at < end));
-        before.map(|(part, _, _)| *part).min().unwrap_or_default()
+        self.next.iter().filter_map(|(_, next)| *next).min()
     }
 }
 

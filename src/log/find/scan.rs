@@ -51,8 +51,6 @@ pub struct CandidateLine<'a> {
     pub bytes: &'a [u8],
     /// Its position.
     pub at: LogPosition,
-    /// The first part of the sieve that matches.
-    pub part: usize,
 }
 
 /// Makes a value from a line.
@@ -90,15 +88,6 @@ pub fn scan<T: Send + 'static>(
         readers: VecDeque::new(),
         most,
     })
-}
-
-impl<T> LogScan<T> {
-    /// The same scan from the newest segment to the oldest; the blocks of each segment stay in the order of the log.
-    #[must_use]
-    pub fn newest_first(mut self) -> Self {
-        self.left.make_contiguous().reverse();
-        self
-    }
 }
 
 impl<T: Send + 'static> LogScan<T> {
@@ -236,13 +225,9 @@ impl<T> ScanJob<T> {
                 segment: begins.segment,
                 offset: begins.offset + start as u64,
             };
-            let part = candidates
-                .as_ref()
-                .map_or(0, |candidates| candidates.part(end));
             found.extend((self.take)(CandidateLine {
                 bytes: &lines[start..end],
                 at,
-                part,
             }));
             from = end;
         }
