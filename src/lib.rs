@@ -44,6 +44,8 @@ pub mod room;
 #[doc(hidden)]
 pub mod router;
 #[doc(hidden)]
+pub mod features;
+#[doc(hidden)]
 pub mod query;
 #[doc(hidden)]
 pub mod commands;

@@ -8,6 +8,7 @@ use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::disk::paths::PathQuestions;
 use crate::disk::{self, Barrier, CopyResult, Dir, layout};
+use crate::features;
 use crate::room::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, check_expanded, pause};
 use crate::router::daemon;
@@ -272,6 +273,10 @@ impl BackupRun<'_> {
             directory_at(&self.to, below)?,
         );
         let is_outbox = below.starts_with(layout::OUTBOXES);
+        let mut derived = features::ALL
+            .iter()
+            .flat_map(|feature| feature.derived_names());
+        let is_derived = derived.any(|name| below.starts_with(name));
         for name in names {
             let path = layout::below(below, &name);
             if layout::is_of_the_moment(&path)
@@ -287,8 +292,8 @@ impl BackupRun<'_> {
                     (self.progress)(self.report.files);
                 }
                 CopyResult::Gone => {}
-                // The router recreates conversation files.
-                CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
+                // The router makes derived files again.
+                CopyResult::NoFile if is_derived => {}
                 CopyResult::NoFile => self.report.skipped.push(SkippedFile {
                     path,
                     reason: "not a regular file".into(),

@@ -5,13 +5,13 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
+use crate::features::channels::{
+    self, CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
+};
 use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
 use crate::room::{Room, RouterPresence};
-use crate::router::projections::channels::{
-    CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
-};
 use crate::router::recover;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) {
@@ -143,7 +143,7 @@ pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Find
         unreadable: failed,
     } = check_channels(dir, state);
     for UnreadableChannel { channel, error } in &failed {
-        let file = layout::conversation(channel);
+        let file = channels::conversation(channel);
         let name = file.to_string_lossy();
         findings.push(unreadable("conversation", examined.room, &name, error));
     }
@@ -158,7 +158,7 @@ pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Find
         last,
     } in incomplete
     {
-        let file = layout::conversation(&channel);
+        let file = channels::conversation(&channel);
         let what = format!(
             "{} ends at message {last_shown}, but the log has message {last}",
             file.display()

@@ -95,6 +95,12 @@ impl<'a> MessageHead<'a> {
         self.requires_response || self.kind == QUESTION
     }
 
+    /// The channel. `None` for a message to the router only.
+    pub fn channel(&self) -> Option<&str> {
+        let is_shown = !ROUTER_TYPES.contains(&&*self.kind);
+        is_shown.then(|| self.channel.as_deref().unwrap_or(DEFAULT_CHANNEL))
+    }
+
     /// The channel and the type. `None` for a message to the router only.
     pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         let shown = !ROUTER_TYPES.contains(&&*self.kind);

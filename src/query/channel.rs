@@ -5,6 +5,7 @@ use super::list;
 use super::who::{self, KnownAgents};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::features::channels;
 use crate::log::state;
 use crate::message::DEFAULT_CHANNEL;
 use crate::room::Room;
@@ -24,7 +25,8 @@ pub struct Channel {
 
 /// All channels of the room, sorted by name. They come from the state, so no conversation is read.
 pub fn list(room: &Room) -> Result<Vec<Channel>> {
-    let channels = state::committed(&room.dir)?.channels.into_iter();
+    let state = state::committed(&room.dir)?;
+    let channels = channels::of(&state).iter();
     Ok(channels
         .map(|(channel, said)| Channel {
             channel: channel.to_string(),

@@ -5,6 +5,7 @@ pub use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result, did_you_mean};
 use crate::disk::{Dir, layout};
+use crate::features::channels;
 use crate::log::{LogPosition, START, find, lookup, state};
 use crate::message::address::quoted;
 use crate::message::{DEFAULT_CHANNEL, TYPES, id};
@@ -76,7 +77,7 @@ impl MessageFilter {
         let state = match asked.channel.as_deref() {
             Some(channel) if channel != DEFAULT_CHANNEL => {
                 let state = state::committed(&room.dir)?;
-                check_channel(channel, state.channels.keys().map(|name| &**name))?;
+                check_channel(channel, channels::of(&state).keys().map(|name| &**name))?;
                 Some(state)
             }
             _ => state::committed(&room.dir).ok(),

@@ -137,7 +137,7 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
         of_context.reverse();
         assert_eq!(of_context, wanted, "{agent}");
     }
-    assert_eq!(world.json("status")["counts"]["decisions"], 3);
+    assert_eq!(world.json("status")["decisions"], 3);
     let text = worklog(&world);
     let lines: Vec<&str> = part(&text, "Decisions").lines().collect();
     assert_eq!(lines.len(), 3, "{text}");

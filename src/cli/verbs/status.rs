@@ -123,12 +123,12 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         let text = format!("{text}; see `mailbag list --type question`");
         say(out, BOLD, "questions", text)?;
     }
-    if counts.decisions > 0 {
+    if status.decisions > 0 {
         say(
             out,
             BOLD,
             "decisions",
-            format!("{}; see `mailbag list --events`", counts.decisions),
+            format!("{}; see `mailbag list --events`", status.decisions),
         )?;
     }
     let total: usize = status.unread.values().sum();

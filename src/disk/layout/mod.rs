@@ -51,18 +51,12 @@ pub const SENT: &str = "sent";
 pub const REJECTED: &str = "rejected";
 /// The directory of archived files, with a directory for each month.
 pub const ARCHIVE: &str = "archive";
-/// The directory of conversations.
-pub const CHANNELS: &str = "channels";
-/// The file of a conversation in a channel's directory.
-pub const CONVERSATION: &str = "messages.ndjson";
 /// The roster in the room's directory. Each conversation has a link to it.
 pub const ROSTER: &str = "roster.json";
 /// The claims and their owners.
 pub const CLAIMS: &str = "claims.json";
 /// Items that need an agent or the person.
 pub const PENDING: &str = "pending.json";
-/// The target of a conversation's link to the roster.
-pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
 /// The directory of the log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.
@@ -71,10 +65,6 @@ pub const SPOOL: &str = "spool";
 pub const CLAIM: &str = "spool/claim";
 /// Copies that were staged and not yet delivered.
 pub const STAGE: &str = "spool/stage";
-/// Notes about lines that were cut out of conversations. Each stays until the log has the notices about the cut.
-pub const CUT: &str = "spool/cut";
-/// The temporary file for cut lines and their notes. In [`SPOOL`], where recovery removes it after a kill.
-pub const CUT_DRAFT: &str = ".cut.tmp";
 /// Files that recovery could not explain and did not remove.
 pub const QUARANTINE: &str = "spool/quarantine";
 /// A copy of an incomplete last batch, before it moves to the quarantine.
@@ -96,14 +86,8 @@ pub const COMMITTED: &str = "spool/committed";
 pub const ROOM_ID: &str = "spool/room";
 /// The boot of the machine since which the files that are never synced are known to have no holes. In [`SPOOL`].
 pub const BOOT: &str = "boot";
-/// The newest mail of the room, for people.
-pub const MAILBOX: &str = "MAILBOX.md";
 /// The beginning of the path of a file beside the room.
 pub const OUTSIDE: &str = "../";
-/// The record of the router's last write to the worklog. In [`SPOOL`].
-pub const WORKLOG_NOTE: &str = "worklog.json";
-/// The entries of a worklog that is made again. In [`SPOOL`].
-pub const WORKLOG_DRAFT: &str = ".tmp-worklog";
 /// A cached state of the log.
 pub const SNAPSHOT: &str = "spool/snapshot";
 /// A snapshot that the archiver is writing.
@@ -143,17 +127,6 @@ pub fn is_spool_draft(name: &str) -> bool {
     name.starts_with(CLOCK) || name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Returns true if this is the router's temporary file for a file in the room's directory or in [`QUEUES`].
-pub fn is_projection_draft(name: &str) -> bool {
-    let file = name
-        .strip_prefix('.')
-        .and_then(|name| name.strip_suffix(".tmp"));
-    file.is_some_and(|file| {
-        [ROSTER, CLAIMS, PENDING, MAILBOX].contains(&file)
-            || file.starts_with("to-") && file.ends_with(".md")
-    })
-}
-
 /// Returns true if this is a temporary file for the registry, which is written with [`REGISTRY_LOCK`].
 pub fn is_registry_draft(name: &str) -> bool {
     name.starts_with(".registry.json.") && name.ends_with(".tmp")
@@ -175,14 +148,6 @@ pub fn fired(client: &str, event: &str) -> String {
 /// An agent's outbox, or the incoming items of a link.
 pub fn outbox(agent: &str) -> PathBuf {
     link_of(agent).map_or_else(|| Path::new(OUTBOXES).join(agent), link_in)
-}
-
-/// The directory of the files that list unread mail, for people.
-pub const QUEUES: &str = "queue";
-
-/// The file that lists an agent's unread mail, for people.
-pub fn queue(agent: &str) -> std::ffi::OsString {
-    format!("{QUEUES}/to-{agent}.md").into()
 }
 
 /// An agent's inbox, with its unread mail.
@@ -221,22 +186,6 @@ pub fn sent(agent: &str) -> PathBuf {
 /// An agent's rejected messages.
 pub fn rejected(agent: &str) -> PathBuf {
     Path::new(REJECTED).join(agent)
-}
-
-/// A channel's directory.
-pub fn channel(name: &str) -> PathBuf {
-    Path::new(CHANNELS).join(name)
-}
-
-/// A channel's conversation, with one message per line.
-pub fn conversation(channel: &str) -> PathBuf {
-    self::channel(channel).join(CONVERSATION)
-}
-
-/// The file for lines that another program wrote into a channel's conversation. It has no number at its start, unlike a
-/// routed file.
-pub fn cut_out(channel: &str, digest: &str) -> String {
-    format!("channel-{channel}-{digest}.ndjson")
 }
 
 /// The file name of a log segment, counted from 1.

@@ -1,4 +1,4 @@
-//! The number of messages in the log and in each channel.
+//! The number of messages in the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +13,4 @@ pub struct MessageCounts {
     pub rejected: u64,
     /// Duplicate messages.
     pub duplicates: u64,
-    /// Decisions.
-    pub decisions: u64,
-}
-
-/// The messages of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ChannelCounts {
-    /// Their number.
-    pub messages: u64,
-    /// The record of the last one.
-    pub last: u64,
-    /// Its accept time, in microseconds.
-    pub last_at: i64,
 }

@@ -23,7 +23,7 @@ mod waits;
 pub use activity::{AgentCommit, RoomActivity, WorkReport};
 pub use approvals::Approvals;
 pub use claims::Claims;
-pub use counts::{ChannelCounts, MessageCounts};
+pub use counts::MessageCounts;
 pub use disputes::Disputes;
 pub use gaps::AcceptedGaps;
 pub use items::OpenItems;
@@ -44,9 +44,10 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::base::hex_hash;
 use crate::disk::layout;
+use crate::features::States;
 use crate::log::{LogIndex, LogPosition, LogTip};
 use crate::message::REPORTS;
-use crate::message::envelope::{CHARTER, Envelope};
+use crate::message::envelope::CHARTER;
 use crate::message::link::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
     AcceptedMessage, Event, EventKind, MessageHead, MessageOrigin, Record, RecordedChange,
@@ -108,8 +109,6 @@ pub struct RoomState {
     pub renames: PastRenames,
     /// The other activity of all agents.
     pub activity: RoomActivity,
-    /// The conversation of each channel.
-    pub channels: BTreeMap<Arc<str>, ChannelCounts>,
     /// The number of records of each kind.
     pub counts: MessageCounts,
     /// The records that name a message or a thread.
@@ -134,8 +133,8 @@ pub struct RoomState {
     pub gaps: AcceptedGaps,
     /// Picked-up files that are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialPickup>,
-    /// The last record with an entry in the worklog.
-    pub last_entry: u64,
+    /// The state of the features.
+    pub features: States,
     /// The position of the last line.
     pub last: LogPosition,
     /// The position of the next line.
@@ -183,7 +182,6 @@ impl Default for RoomState {
             active: BTreeMap::new(),
             renames: PastRenames::default(),
             activity: RoomActivity::default(),
-            channels: BTreeMap::new(),
             counts: MessageCounts::default(),
             index: LogIndex::default(),
             mailboxes: Mailboxes::default(),
@@ -196,7 +194,7 @@ impl Default for RoomState {
             loops: LoopDetector::default(),
             gaps: AcceptedGaps::default(),
             begun: BTreeMap::new(),
-            last_entry: 0,
+            features: States::default(),
             last: crate::log::START,
             end: crate::log::START,
         }
@@ -233,10 +231,7 @@ impl RoomState {
         }
         let head = message.map(MessageHead::of).or_else(|| record.head());
         self.index.add(&record, head.as_ref());
-        if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
-            self.last_entry = record.seq;
-            self.counts.decisions += u64::from(event.is_decision());
-        }
+        self.features.apply(&record, head.as_ref(), time);
         match &record.event {
             Event::Room { room } => self.room.clone_from(room),
             Event::Receipts { origin: None } | Event::Settled => {}
@@ -378,18 +373,9 @@ impl RoomState {
         message: Option<&Message>,
         at: Stamp,
     ) {
-        let Some((channel, kind)) = head.shown() else {
+        let Some((_, kind)) = head.shown() else {
             return;
         };
-        if !self.channels.contains_key(&*channel) {
-            self.channels
-                .insert((&*channel).into(), ChannelCounts::default());
-        }
-        if let Some(conversation) = self.channels.get_mut(&*channel) {
-            conversation.messages += 1;
-            conversation.last = record.seq;
-            conversation.last_at = at.micros();
-        }
         if let Some(from) = record.from()
             && REPORTS.contains(&&*kind)
         {

@@ -210,12 +210,7 @@ mod tests {
     fn a_person_gets_the_command_that_no_retry_replaces() {
         let directory = tempfile::tempdir().expect("a directory");
         let (room, _) = Room::init(directory.path()).expect("a room");
-        for place in [
-            layout::MAILBOX,
-            layout::ROSTER,
-            "outbox/Human",
-            "outbox/x/sub",
-        ] {
+        for place in ["MAILBOX.md", layout::ROSTER, "outbox/Human", "outbox/x/sub"] {
             room.dir.make(place).expect("a directory");
         }
         room.dir.replace("inbox/bob", b"?").expect("a file");

@@ -14,6 +14,7 @@ use crate::base::limits;
 use crate::base::text::joined;
 use crate::base::written_path::write_path;
 use crate::disk::layout;
+use crate::features::worklog;
 use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
 use crate::room::outbox::{UnreadOutbox, is_free_name};
@@ -46,6 +47,8 @@ pub struct RoomStatus {
     pub agents: usize,
     /// Counters from the log.
     pub counts: MessageCounts,
+    /// Number of decisions in the log.
+    pub decisions: u64,
     /// Numbers of claims, waiting claims and open offers.
     pub claims: claims::ClaimCounts,
     /// Pending items of the human.
@@ -313,6 +316,9 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         questions: pending::questions(state.as_ref()),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
         has_damaged_log,
+        decisions: state
+            .as_ref()
+            .map_or(0, |state| worklog::of(state).decisions),
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
         stalled,

@@ -31,7 +31,7 @@ pub(super) use intake::MailIntake;
 pub(super) use journal::{BatchLines, Journal};
 pub(super) use leases::NextClaimReview;
 pub(super) use links::LinkAcknowledgements;
-pub(super) use notices::{NoticeQueue, NoticeText};
+pub(crate) use notices::{NoticeQueue, NoticeText};
 pub(super) use pending::{PendingWork, claim_item, inbox_item};
 pub(super) use progress::DeliveryProgress;
 pub(super) use receipts::ObservedReceipts;

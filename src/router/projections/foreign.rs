@@ -16,21 +16,21 @@ use std::ffi::OsStr;
 const NAMES: u32 = 100;
 
 /// A file that the router makes.
-pub(super) struct GeneratedFile<'a> {
+pub(crate) struct GeneratedFile<'a> {
     /// Its directory.
-    pub(super) dir: &'a Dir,
+    pub(crate) dir: &'a Dir,
     /// Its name there.
-    pub(super) name: &'a OsStr,
+    pub(crate) name: &'a OsStr,
     /// Its path for people, which no other such file has.
-    pub(super) shown: &'a str,
+    pub(crate) shown: &'a str,
     /// The advice to a person who writes to it.
-    pub(super) advice: &'a str,
+    pub(crate) advice: &'a str,
 }
 
 impl GeneratedFile<'_> {
     /// Moves the file with this content aside. Returns false if the human has not been notified yet. The file stays
     /// in its place until the notice is recorded, so that no kill can separate the two.
-    pub(super) fn keep_aside(
+    pub(crate) fn keep_aside(
         &self,
         digest: &str,
         state: &RoomState,
@@ -71,12 +71,12 @@ impl GeneratedFile<'_> {
 }
 
 /// Identifies a content.
-pub(super) fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     hex(&hash(bytes))[..12].to_owned()
 }
 
 /// The text of a JSON object with its check as the last field.
-pub(super) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
+pub(crate) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
     let check = format!(",\n  \"check\": \"{}\"\n}}\n", digest(&text));
     text.truncate(text.trim_ascii_end().len().saturating_sub(1));
     text.truncate(text.trim_ascii_end().len());
@@ -86,7 +86,7 @@ pub(super) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
 
 /// Returns true if the file is blank or has a hole, as a power cut can leave it. No text has four zero bytes in a
 /// row, not even in UTF-32.
-pub(super) fn is_torn(bytes: &[u8]) -> bool {
+pub(crate) fn is_torn(bytes: &[u8]) -> bool {
     bytes
         .iter()
         .all(|byte| *byte == 0 || byte.is_ascii_whitespace())
@@ -102,7 +102,7 @@ fn ends_early(text: &[u8]) -> bool {
 }
 
 /// Returns true if this is what [`check_json`] returned, or if a power cut has torn it.
-pub(super) fn is_checked_json(text: &[u8]) -> bool {
+pub(crate) fn is_checked_json(text: &[u8]) -> bool {
     if is_torn(text) || ends_early(text) {
         return true;
     }

@@ -1,32 +1,34 @@
 //! Projections: files that show the content of the log. Each can be deleted at any time, and the router makes it
 //! again.
 //!
-//! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
+//! Each implements the trait `Projection`. A feature has its own in [`Feature::derived`](crate::features::Feature).
 
 mod projected_file;
-pub mod channels;
 mod claims;
-mod foreign;
+pub(crate) mod foreign;
 mod links;
-pub mod mailbox;
-mod pacing;
+pub(crate) mod pacing;
 pub mod pending;
 pub mod roster;
-mod worklog;
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
+use crate::features;
 use crate::log::state::RoomState;
 use crate::message::Message;
+use crate::room::registry::Registry;
+use crate::room::settings::Settings;
+pub(crate) use crate::router::parts::NoticeText;
 use crate::router::parts::{Journal, NoticeQueue, PendingWork, RoomConfig};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A file, or a set of files, that follows from the log. A failure delays no mail: the projection reports it, and is
 /// reconciled when the router tries again.
-pub(super) trait Projection {
+pub(crate) trait Projection {
     /// Takes in a committed batch. An empty batch only triggers work that is due.
     fn apply(
         &mut self,
@@ -53,16 +55,16 @@ pub(super) trait Projection {
 }
 
 /// A message that a batch accepted, as the check parsed it.
-pub(super) struct ProjectedMessage {
-    pub(super) seq: u64,
+pub(crate) struct ProjectedMessage {
+    pub(crate) seq: u64,
     /// Its accept time.
-    pub(super) at: String,
-    pub(super) message: Box<Message>,
+    pub(crate) at: String,
+    pub(crate) message: Box<Message>,
 }
 
 /// The reason why files may differ from the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReconcileCause {
+pub(crate) enum ReconcileCause {
     /// The router has just recovered.
     Recovery,
     /// As above, and the machine has started since, or a sync has failed: written data may not be on the disk.
@@ -74,22 +76,22 @@ pub(super) enum ReconcileCause {
 }
 
 /// The inputs of a projection.
-pub(super) struct ProjectionView<'a> {
-    pub(super) config: &'a RoomConfig,
-    pub(super) state: &'a RoomState,
+pub(crate) struct ProjectionView<'a> {
+    pub(in crate::router) config: &'a RoomConfig,
+    pub(crate) state: &'a RoomState,
     /// Whether the router has no other work.
-    pub(super) is_idle: bool,
+    pub(crate) is_idle: bool,
 }
 
 /// The failures and the notices of a projection.
-pub(super) struct ProjectionReport<'a> {
+pub(crate) struct ProjectionReport<'a> {
     pending: &'a mut PendingWork,
-    pub(super) notices: &'a mut NoticeQueue,
+    pub(crate) notices: &'a mut NoticeQueue,
     seen: &'a mut ProjectionObservations,
 }
 
 /// All projections of a room.
-pub(super) struct Projections {
+pub(crate) struct Projections {
     all: Vec<Box<dyn Projection>>,
     seen: ProjectionObservations,
 }
@@ -105,28 +107,43 @@ struct ProjectionObservations {
     brought: BTreeSet<PathBuf>,
 }
 
-impl ProjectionView<'_> {
+impl<'a> ProjectionView<'a> {
     /// The view of a router that may have other work.
-    pub(super) fn of<'a>(config: &'a RoomConfig, journal: &'a Journal) -> ProjectionView<'a> {
+    pub(crate) fn of(config: &'a RoomConfig, journal: &'a Journal) -> ProjectionView<'a> {
         ProjectionView {
             config,
             state: journal.state(),
             is_idle: false,
         }
     }
+
+    /// The room's directory.
+    pub(crate) fn room(&self) -> &'a Dir {
+        self.config.dir()
+    }
+
+    pub(crate) fn registry(&self) -> &'a Arc<Registry> {
+        self.config.registry()
+    }
+
+    pub(crate) fn settings(&self) -> &'a Settings {
+        self.config.settings()
+    }
 }
 
 impl Projections {
-    pub(super) fn new(room: &Dir) -> Projections {
-        let all: Vec<Box<dyn Projection>> = vec![
-            Box::new(channels::ChannelFiles::new(room.clone())),
+    pub(crate) fn new(room: &Dir) -> Projections {
+        let mut all: Vec<Box<dyn Projection>> = vec![
             Box::new(claims::ClaimsProjection::default()),
             Box::new(links::LinkFiles::default()),
             Box::new(pending::PendingProjection::default()),
             Box::new(roster::RosterProjection::default()),
-            Box::new(worklog::Worklog::default()),
-            Box::new(mailbox::MailFiles::default()),
         ];
+        all.extend(
+            features::ALL
+                .iter()
+                .filter_map(|feature| feature.derived(room)),
+        );
         Projections {
             all,
             seen: ProjectionObservations::default(),
@@ -134,7 +151,7 @@ impl Projections {
     }
 
     /// Shows a committed batch; an empty batch only triggers work that is due.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &mut self,
         batch: &[ProjectedMessage],
         view: &ProjectionView<'_>,
@@ -152,7 +169,7 @@ impl Projections {
     }
 
     /// Makes all files equal to the log.
-    pub(super) fn reconcile(
+    pub(crate) fn reconcile(
         &mut self,
         cause: ReconcileCause,
         view: &ProjectionView<'_>,
@@ -171,7 +188,7 @@ impl Projections {
     }
 
     /// Takes messages that agents wrote into files of projections.
-    pub(super) fn collect(
+    pub(crate) fn collect(
         &mut self,
         view: &ProjectionView<'_>,
         pending: &mut PendingWork,
@@ -188,7 +205,7 @@ impl Projections {
     }
 
     /// The time when [`Projections::apply`] must be called again.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    pub(crate) fn next_due(&self) -> Option<Instant> {
         self.all
             .iter()
             .filter_map(|projection| projection.next_due())
@@ -196,40 +213,40 @@ impl Projections {
     }
 
     /// Returns true if a projection has seen since the last call that an agent may be stale.
-    pub(super) fn take_stale(&mut self) -> bool {
+    pub(crate) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.seen.is_stale)
     }
 
     /// The rooms that received items since the last call.
-    pub(super) fn take_brought(&mut self) -> BTreeSet<PathBuf> {
+    pub(crate) fn take_brought(&mut self) -> BTreeSet<PathBuf> {
         std::mem::take(&mut self.seen.brought)
     }
 
     /// Returns true if a projection has reported this pending place.
-    pub(super) fn is_own(&self, place: &str) -> bool {
+    pub(crate) fn is_own(&self, place: &str) -> bool {
         self.seen.places.contains(place)
     }
 }
 
 impl ProjectionReport<'_> {
     /// Reports that a file cannot be written. The projection is reconciled later.
-    pub(super) fn failed(&mut self, place: String, e: &Error) {
+    pub(crate) fn failed(&mut self, place: String, e: &Error) {
         self.pending.failed(&place, e.to_string());
         self.seen.places.insert(place);
     }
 
     /// Notes that items were brought to this room.
-    pub(super) fn brought(&mut self, room: PathBuf) {
+    pub(crate) fn brought(&mut self, room: PathBuf) {
         self.seen.brought.insert(room);
     }
 
     /// Notes that an agent may be stale.
-    pub(super) fn may_be_stale(&mut self) {
+    pub(crate) fn may_be_stale(&mut self) {
         self.seen.is_stale = true;
     }
 
     /// Clears the failure of a written file.
-    pub(super) fn written(&mut self, place: impl Display) {
+    pub(crate) fn written(&mut self, place: impl Display) {
         let places = &mut self.seen.places;
         if !places.is_empty() && places.remove(&place.to_string()) {
             self.pending.clear(place);

@@ -5,6 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
+use crate::features;
 use crate::room::Room;
 
 /// Removes temporary files. A failure to list a directory does not stop the router.
@@ -13,9 +14,11 @@ pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
     for name in names(&spool, layout::is_spool_draft) {
         spool.remove(name)?;
     }
-    if let Ok(queues) = room.dir.sub(layout::QUEUES) {
-        for name in names(&queues, layout::is_projection_draft) {
-            queues.remove(name)?;
+    for name in derived_names() {
+        if let Ok(directory) = room.dir.sub(name) {
+            for draft in names(&directory, |name| derived_file(name).is_some()) {
+                directory.remove(draft)?;
+            }
         }
     }
     for name in names(&room.dir, |name| name.starts_with('.')) {
@@ -27,11 +30,32 @@ pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
         }
         // The age shows that the command has ended.
         let is_abandoned = layout::is_command_draft(&name) && is_old(&room.dir, &name)?;
-        if is_abandoned || layout::is_projection_draft(&name) {
+        if is_abandoned || derived_file(&name).is_some_and(is_derived) {
             room.dir.remove(name)?;
         }
     }
     Ok(())
+}
+
+/// The file that a temporary file of the router replaces.
+fn derived_file(draft: &str) -> Option<&str> {
+    draft.strip_prefix('.')?.strip_suffix(".tmp")
+}
+
+/// Returns true if the router derives this file of the room's directory from the log.
+fn is_derived(name: &str) -> bool {
+    let of_core = [layout::ROSTER, layout::CLAIMS, layout::PENDING];
+    of_core
+        .into_iter()
+        .chain(derived_names())
+        .any(|derived| derived == name)
+}
+
+fn derived_names() -> impl Iterator<Item = &'static str> {
+    features::ALL
+        .iter()
+        .flat_map(|feature| feature.derived_names())
+        .copied()
 }
 
 fn names(dir: &Dir, is_draft: fn(&str) -> bool) -> Vec<String> {

@@ -3,7 +3,6 @@
 
 pub mod ack;
 mod border;
-mod channels;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;

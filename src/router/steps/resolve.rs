@@ -2,7 +2,6 @@
 
 use super::batch_availability::BatchAvailability;
 use super::batch_message::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
-use super::channels::NewChannels;
 use super::check::{CheckedMessages, dropped_at};
 use super::decisions::{BatchApprovals, DroppedMessage};
 use super::dependent::leave_dependent;
@@ -19,6 +18,7 @@ use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::disk::layout;
+use crate::features;
 use crate::log::find;
 use crate::log::lookup::{self, Viewer};
 use crate::log::state::RoomState;
@@ -32,7 +32,7 @@ use crate::router::parts::{
 };
 use crate::router::temporary;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Step 5: a decision about each message, with its recipients.
 #[must_use]
@@ -201,7 +201,8 @@ struct MessageJudge<'a> {
     acks: ack::AckedStatuses,
     /// The positions in the streams of other rooms.
     streams: JudgedStreams,
-    channels: NewChannels,
+    /// The channels of the messages of this batch.
+    channels: BTreeSet<String>,
     /// Agents that wait for other agents.
     waiting: WaitingReports,
     /// Addresses of the last message that reach no agent.
@@ -220,7 +221,7 @@ impl<'a> MessageJudge<'a> {
             disputes: BatchDisputes::new(config, state),
             acks: HashMap::new(),
             streams: JudgedStreams::default(),
-            channels: NewChannels::default(),
+            channels: BTreeSet::new(),
             unreached: Vec::new(),
             waiting: WaitingReports::default(),
             notices: Vec::new(),
@@ -348,8 +349,7 @@ impl<'a> MessageJudge<'a> {
     ) -> Result<MessageRuling> {
         let agent = &letter.agent;
         let to = self
-            .channels
-            .check(self.state, &message)
+            .check_by_features(&message)
             .and_then(|()| self.address(agent, &message))
             .and_then(|to| border::check(agent, &message, to));
         let mut to = match to {
@@ -426,6 +426,17 @@ impl<'a> MessageJudge<'a> {
             }),
             Err(problems) => Ok(reject(&message, problems)),
         }
+    }
+
+    /// Checks a message by the rules of each feature.
+    fn check_by_features(&mut self, message: &Message) -> Result<(), Vec<Problem>> {
+        for feature in features::ALL {
+            feature.judge(self.state, &self.channels, message)?;
+        }
+        if !message.is_for_router() {
+            self.channels.insert(message.channel().to_owned());
+        }
+        Ok(())
     }
 
     fn address(

@@ -1,16 +1,15 @@
-//! `roster.json` and the links to it, written after the mail, at most once a second.
+//! `roster.json`, written after the mail, at most once a second.
 
 use super::{AgentPresence, roster};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::disk::{Dir, Meta, SharedFileContent, layout};
-use crate::log::state::RoomState;
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,8 +22,6 @@ pub(in crate::router) struct RosterProjection {
     agents: Option<Vec<AgentPresence>>,
     /// The file as it was left.
     left: Option<Meta>,
-    /// The channels that have a link.
-    linked: HashSet<Arc<str>>,
     /// The log's last record, the registry and the setting that it was made from.
     made_from: Option<(u64, Arc<Registry>, Duration)>,
     /// The agents with a waiting or watching process at that time.
@@ -104,7 +101,7 @@ impl RosterProjection {
             config.settings().stale_after,
         );
         let (roster, next) = roster(config.registry(), state, &calls, stale_after, Stamp::now());
-        match self.write(config.dir(), roster, state) {
+        match self.write(config.dir(), roster) {
             Ok(()) => report.written(layout::ROSTER),
             Err(e) => report.failed(layout::ROSTER.to_owned(), &e),
         }
@@ -113,9 +110,9 @@ impl RosterProjection {
         self.held.clone_from(calls.held());
     }
 
-    /// Writes the file if it would change, and makes missing links. Nothing is synced, because all of it follows from
+    /// Writes the file if it would change. Nothing is synced, because all of it follows from
     /// the log and the registry.
-    fn write(&mut self, room: &Dir, roster: super::Roster, state: &RoomState) -> Result<()> {
+    fn write(&mut self, room: &Dir, roster: super::Roster) -> Result<()> {
         if self.agents.as_ref() != Some(&roster.agents) {
             let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
             text.push(b'\n');
@@ -129,34 +126,16 @@ impl RosterProjection {
             self.left = room.put_shared(layout::ROSTER.as_ref(), text, there.as_ref())?;
             self.agents = self.left.map(|_| roster.agents);
         }
-        let new = state
-            .channels
-            .keys()
-            .filter(|channel| !self.linked.contains(*channel));
-        let mut done = Ok(());
-        for channel in new.cloned().collect::<Vec<_>>() {
-            done = done.and(link(room, &channel));
-            self.linked.insert(channel);
-        }
-        done
+        Ok(())
     }
 
-    /// Returns true if the file is unchanged. Otherwise the next write makes the file and the links again.
+    /// Returns true if the file is unchanged. Otherwise the next write makes the file again.
     fn is_as_left(&mut self, room: &Dir) -> bool {
-        self.linked.clear();
         let is_as_left =
             matches!(room.stat(layout::ROSTER), Ok(now) if now.is_some() && now == self.left);
         if !is_as_left {
             self.agents = None;
         }
         is_as_left
-    }
-}
-
-fn link(room: &Dir, channel: &str) -> Result<()> {
-    match room.sub_if_exists(layout::channel(channel))? {
-        Some(dir) => dir.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
-        // The conversation could not be made yet; the next check makes the link.
-        None => Ok(()),
     }
 }

@@ -4,18 +4,9 @@
 //! the router compares its end with the log: missing lines are written again, and foreign lines are kept elsewhere
 //! and cut out. Nothing is synced, because everything can be rebuilt.
 
-mod incomplete_channel;
-mod foreign;
-mod holes;
-mod line;
-mod projection;
-mod tail;
-
-pub use incomplete_channel::{
-    CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
-};
-pub use line::{ChannelLine, line, of_record};
-
+use super::foreign::{AgentFinder, ForeignLines, RemovedLines};
+use super::tail::{self, LineClassifier, RouterLines};
+use super::{line, of, paths};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::File;
 use crate::disk::{AppendFile, Dir, Meta, layout};
@@ -25,12 +16,10 @@ use crate::log::state::RoomState;
 use crate::message::id;
 use crate::message::record::Record;
 use crate::router::projections::ProjectedMessage;
-use foreign::{AgentFinder, ForeignLines, RemovedLines};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use tail::{LineClassifier, RouterLines};
 
 /// The number of conversations that stay open for the next message.
 const OPEN: usize = 32;
@@ -40,8 +29,8 @@ const GATHERED: usize = 8 << 20;
 const PATIENCE: usize = 16;
 
 /// All conversations of a room.
-pub(in crate::router) struct ChannelFiles {
-    room: Dir,
+pub(super) struct ChannelFiles {
+    pub(super) room: Dir,
     /// Each file as it was left.
     left: BTreeMap<Arc<str>, ChannelFile>,
     open: BTreeMap<Arc<str>, AppendFile>,
@@ -50,11 +39,13 @@ pub(in crate::router) struct ChannelFiles {
     /// Conversations with a failed write. The next check of all files repeats it.
     broken: BTreeSet<Arc<str>>,
     /// Cuts with notices that the log does not have.
-    due: Vec<RemovedLines>,
+    pub(super) due: Vec<RemovedLines>,
     /// Whether the notes of earlier routers about cuts were read.
-    has_read_notes: bool,
+    pub(super) has_read_notes: bool,
+    /// The channels with a link to the roster.
+    linked: BTreeSet<Arc<str>>,
     /// Whether files may have holes.
-    suspect: bool,
+    pub(super) suspect: bool,
 }
 
 /// A file as it was left.
@@ -66,12 +57,12 @@ struct ChannelFile {
 }
 
 /// The result of writing to a conversation.
-struct ChannelWriteResult {
-    channel: Arc<str>,
+pub(super) struct ChannelWriteResult {
+    pub(super) channel: Arc<str>,
     /// The foreign lines.
-    cut: Vec<RemovedLines>,
+    pub(super) cut: Vec<RemovedLines>,
     /// The reason of a failed write.
-    error: Option<Error>,
+    pub(super) error: Option<Error>,
 }
 
 /// A conversation under repair.
@@ -99,7 +90,7 @@ impl ChannelFile {
 
 impl ChannelFiles {
     /// Begins without knowledge of any file.
-    pub(in crate::router) fn new(room: Dir) -> ChannelFiles {
+    pub(super) fn new(room: Dir) -> ChannelFiles {
         ChannelFiles {
             room,
             left: BTreeMap::new(),
@@ -108,12 +99,13 @@ impl ChannelFiles {
             broken: BTreeSet::new(),
             due: Vec::new(),
             has_read_notes: false,
+            linked: BTreeSet::new(),
             suspect: false,
         }
     }
 
     /// Queues the line of a committed message for the write of its batch.
-    fn queue(&mut self, ProjectedMessage { seq, at, message }: &ProjectedMessage) {
+    pub(super) fn queue(&mut self, ProjectedMessage { seq, at, message }: &ProjectedMessage) {
         if message.is_for_router() {
             return;
         }
@@ -123,7 +115,11 @@ impl ChannelFiles {
 
     /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from
     /// the log instead, which also has the queued messages.
-    fn write(&mut self, state: &RoomState, find: AgentFinder<'_>) -> Vec<ChannelWriteResult> {
+    pub(super) fn write(
+        &mut self,
+        state: &RoomState,
+        find: AgentFinder<'_>,
+    ) -> Vec<ChannelWriteResult> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
         for (channel, lines) in queued.iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -147,9 +143,14 @@ impl ChannelFiles {
     }
 
     /// Repairs every conversation that is not as it was left. The first check compares the ends of all with the log.
-    fn check_all(&mut self, state: &RoomState, find: AgentFinder<'_>) -> Vec<ChannelWriteResult> {
+    pub(super) fn check_all(
+        &mut self,
+        state: &RoomState,
+        find: AgentFinder<'_>,
+    ) -> Vec<ChannelWriteResult> {
         self.broken.clear();
-        let mut channels: BTreeSet<Arc<str>> = state.channels.keys().cloned().collect();
+        self.linked.clear();
+        let mut channels: BTreeSet<Arc<str>> = of(state).keys().cloned().collect();
         channels.extend(self.existing());
         let strange = channels
             .into_iter()
@@ -158,15 +159,30 @@ impl ChannelFiles {
         self.repair(strange, state, find)
     }
 
+    /// Makes missing links to the roster beside the conversations. Each link is tried again after the next check.
+    pub(super) fn link_rosters(&mut self, state: &RoomState) -> Result<()> {
+        let mut done = Ok(());
+        for channel in of(state).keys() {
+            if self.linked.contains(channel) {
+                continue;
+            }
+            if let Some(dir) = self.room.sub_if_exists(paths::channel(channel))? {
+                done = done.and(dir.link(layout::ROSTER, paths::ROSTER_FROM_CHANNEL));
+                self.linked.insert(channel.clone());
+            }
+        }
+        done
+    }
+
     /// All conversations on disk, even without a record in the log.
-    fn existing(&self) -> Vec<Arc<str>> {
-        let channels = self.room.sub(layout::CHANNELS);
+    pub(super) fn existing(&self) -> Vec<Arc<str>> {
+        let channels = self.room.sub(paths::CHANNELS);
         let names = channels.and_then(|dir| dir.names()).unwrap_or_default();
         names
             .into_iter()
             .filter(|name| id::is_name(name))
             .filter(|name| {
-                let meta = self.room.stat(layout::conversation(name));
+                let meta = self.room.stat(paths::conversation(name));
                 meta.is_ok_and(|meta| meta.is_some())
             })
             .map(Arc::from)
@@ -177,7 +193,7 @@ impl ChannelFiles {
         let Some(left) = self.left.get(channel) else {
             return false;
         };
-        matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if ChannelFile::of(&meta) == *left)
+        matches!(self.room.stat(paths::conversation(channel)), Ok(Some(meta)) if ChannelFile::of(&meta) == *left)
     }
 
     /// Appends with one write; returns false if another program has written to the file.
@@ -187,8 +203,8 @@ impl ChannelFiles {
         }
         if !self.open.contains_key(channel) {
             let append = AppendFile::open(
-                &self.room.sub(layout::channel(channel))?,
-                layout::CONVERSATION,
+                &self.room.sub(paths::channel(channel))?,
+                paths::CONVERSATION,
                 None,
             )?;
             if self.left.get(channel) != Some(&ChannelFile::of(&append.meta()?)) {
@@ -271,18 +287,18 @@ impl ChannelFiles {
         state: &RoomState,
         find: AgentFinder<'_>,
     ) -> Result<Option<ChannelRepair>> {
-        let last = state.channels.get(channel).map_or(0, |said| said.last);
-        let directory = layout::channel(channel);
-        if last == 0 && self.room.stat(layout::conversation(channel))?.is_none() {
+        let last = of(state).get(channel).map_or(0, |said| said.last);
+        let directory = paths::channel(channel);
+        if last == 0 && self.room.stat(paths::conversation(channel))?.is_none() {
             self.left.remove(channel);
             return Ok(None);
         }
         let dir = self.room.make_loose(&directory)?;
-        let path = dir.at(layout::CONVERSATION);
-        let mut file = match dir.look(layout::CONVERSATION) {
+        let path = dir.at(paths::CONVERSATION);
+        let mut file = match dir.look(paths::CONVERSATION) {
             Err(e) if e.is_missing() => {
-                dir.create(layout::CONVERSATION, b"")?;
-                dir.look(layout::CONVERSATION)?
+                dir.create(paths::CONVERSATION, b"")?;
+                dir.look(paths::CONVERSATION)?
             }
             file => file?,
         };
@@ -303,7 +319,7 @@ impl ChannelFiles {
             let (kept, ends) = keep_foreign(&judge, &known, &mut file, end, find)?;
             cut.extend(kept);
             end = ends;
-            if let Some(append) = AppendFile::open_if(&dir, layout::CONVERSATION, end, known.end)? {
+            if let Some(append) = AppendFile::open_if(&dir, paths::CONVERSATION, end, known.end)? {
                 return Ok(Some(ChannelRepair {
                     channel: channel.clone(),
                     known,
@@ -321,7 +337,7 @@ impl ChannelFiles {
     fn complete(&mut self, repairs: &mut [ChannelRepair], state: &RoomState) -> Result<()> {
         let mut lacking: BTreeMap<Arc<str>, &mut ChannelRepair> = BTreeMap::new();
         for repair in repairs {
-            let last = state.channels.get(&repair.channel);
+            let last = of(state).get(&repair.channel);
             if last.is_some_and(|said| said.last > repair.known.seq) {
                 lacking.insert(repair.channel.clone(), repair);
             }
@@ -380,7 +396,7 @@ fn keep_foreign(
     from: u64,
     find: AgentFinder<'_>,
 ) -> Result<(Vec<RemovedLines>, u64)> {
-    let path = judge.room.at(layout::conversation(judge.channel));
+    let path = judge.room.at(paths::conversation(judge.channel));
     let mut foreign = ForeignLines::new(judge, known.seq, find);
     let (mut torn, mut last) = (Vec::new(), known.seq);
     let end = tail::lines_from(file, from, &path, &mut |line| {

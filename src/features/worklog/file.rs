@@ -8,32 +8,26 @@
 //! If the file was changed, the router makes all entries again from the log, and compares. A file with foreign text
 //! is kept under another name. Entries of a part of the log that was moved away are not compared. Nothing is synced.
 
-mod entry;
-mod foreign;
-mod head;
-mod note;
-mod place;
-
+use super::entry::{self, WorklogEntry};
+use super::foreign::{self, ExistingWorklog, WorklogContent};
+use super::note::{WORKLOG_NOTE, WorklogNote};
+use super::of;
+use super::place::{WorklogTarget, worklog_path};
 use crate::base::error::{ErrorContext, Result};
-use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, DraftFile, SharedFileContent, layout};
+use crate::disk::{DraftFile, SharedFileContent, layout};
 use crate::log;
 use crate::log::LogPosition;
-use crate::log::state::RoomState;
-use crate::room::registry::Registry;
 use crate::router::projections::pacing::WritePacing;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
-use entry::WorklogEntry;
-use foreign::{ExistingWorklog, WorklogContent};
-use note::WorklogNote;
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io::BufWriter;
 use std::time::Instant;
 
+/// The entries of a worklog that is made again. In [`layout::SPOOL`].
+const WORKLOG_DRAFT: &str = ".tmp-worklog";
 /// A worklog of at most this size is current whenever a router ends. The status block of a larger one may be older.
 const WORKLOG_SMALL: u64 = 1 << 20;
 /// The largest number of log bytes without an entry that the router reads again after its start.
@@ -44,7 +38,7 @@ const GATHERED: usize = 1 << 20;
 
 /// The worklog as it was written.
 #[derive(Default)]
-pub(in crate::router) struct Worklog {
+pub(super) struct Worklog {
     /// The content of the file. `None` if unknown.
     note: Option<WorklogNote>,
     /// The end of the log when the note was last saved.
@@ -81,10 +75,9 @@ impl Projection for Worklog {
             self.note = None;
             // Cached data may be lost.
             let _ = view
-                .config
-                .dir()
+                .room()
                 .sub(layout::SPOOL)
-                .and_then(|spool| spool.remove(layout::WORKLOG_NOTE));
+                .and_then(|spool| spool.remove(WORKLOG_NOTE));
         }
         if cause == ReconcileCause::End || !self.is_as_left(view) {
             self.show(view, report, cause == ReconcileCause::End);
@@ -97,56 +90,11 @@ impl Projection for Worklog {
     }
 }
 
-/// The place and the sources of the worklog.
-struct WorklogTarget<'a> {
-    dir: Dir,
-    name: OsString,
-    path: &'a str,
-    room: &'a Dir,
-    /// The room's id.
-    id: &'a str,
-    state: &'a RoomState,
-    registry: &'a Registry,
-}
-
-/// The path in the settings. Empty if the worklog is off.
-fn worklog_path<'a>(view: &ProjectionView<'a>) -> &'a str {
-    view.config
-        .settings()
-        .worklog
-        .as_deref()
-        .unwrap_or_default()
-}
-
-impl<'a> WorklogTarget<'a> {
-    fn of(view: &ProjectionView<'a>) -> Result<WorklogTarget<'a>> {
-        let (room, path) = (view.config.dir(), worklog_path(view));
-        let (dir, name) = place::open(room, path)?;
-        let id = view.state.room.as_deref().unwrap_or("-");
-        let (state, registry) = (view.state, view.config.registry());
-        Ok(WorklogTarget {
-            dir,
-            name,
-            path,
-            room,
-            id,
-            state,
-            registry,
-        })
-    }
-
-    fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
-        let head = head::head(self.id, self.registry, self.state, decisions);
-        let hash = hex(&hash(&head));
-        (head, hash)
-    }
-}
-
 impl Worklog {
     /// Returns true if the worklog is on. If it was turned off or has another path, the knowledge of the file is
     /// cleared.
     fn is_on(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) -> bool {
-        let settings = view.config.settings();
+        let settings = view.settings();
         let path = settings.worklog.as_ref();
         if self.path.as_ref() != path {
             if let Some(path) = &self.path {
@@ -222,7 +170,7 @@ impl Worklog {
         let before = note.size();
         let mut size = before;
         // The log is read only if it has new entries.
-        let from = if target.state.last_entry <= note.upto.seq {
+        let from = if of(target.state).last_entry <= note.upto.seq {
             target.state.end
         } else {
             note.upto.end
@@ -289,8 +237,8 @@ impl Worklog {
     ) -> Result<()> {
         let mut there = ExistingWorklog::open(&target.dir, &target.name)?;
         let spool = target.room.sub(layout::SPOOL)?;
-        spool.remove(layout::WORKLOG_DRAFT)?;
-        let mut draft = BufWriter::new(DraftFile::new(&spool, layout::WORKLOG_DRAFT)?);
+        spool.remove(WORKLOG_DRAFT)?;
+        let mut draft = BufWriter::new(DraftFile::new(&spool, WORKLOG_DRAFT)?);
         let first = entry::first_record(target.room)?;
         if first > 1 {
             foreign::write_older(there.as_mut(), first, &mut draft)?;

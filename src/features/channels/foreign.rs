@@ -3,6 +3,7 @@
 //! A note in `spool/cut/` is written before each cut and stays until the log has the notices about it, so that no
 //! kill can separate the cut from the notices.
 
+use super::paths;
 use super::tail::LineClassifier;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
@@ -40,7 +41,7 @@ pub(super) struct RemovedLines {
 
 /// Reads the notes about cuts. Their notices may not be in the log.
 pub(super) fn read_notes(room: &Dir) -> Result<Vec<RemovedLines>> {
-    let Some(notes) = room.sub_if_exists(layout::CUT)? else {
+    let Some(notes) = room.sub_if_exists(paths::CUT)? else {
         return Ok(Vec::new());
     };
     let mut cuts = Vec::new();
@@ -150,14 +151,14 @@ impl<'a> ForeignLines<'a> {
                 [&self.after.to_le_bytes(), bytes.as_slice()].concat(),
             ))[..12]
                 .to_owned();
-            let name = layout::cut_out(channel, &digest);
+            let name = paths::cut_out(channel, &digest);
             let example = example(&bytes, channel);
             let dir = room.make(&directory)?;
-            dir.replace_from(&drafts, layout::CUT_DRAFT, &name, &bytes)?;
+            dir.replace_from(&drafts, paths::CUT_DRAFT, &name, &bytes)?;
             let explained = self.explain(owner, &directory.join(&name), lines, example.clone());
             dir.replace_from(
                 &drafts,
-                layout::CUT_DRAFT,
+                paths::CUT_DRAFT,
                 layout::explaining(&name),
                 (pretty(&explained) + "\n").as_bytes(),
             )?;
@@ -172,15 +173,15 @@ impl<'a> ForeignLines<'a> {
                 digest,
             };
             let note = serde_json::to_vec(&cut).expect("a note prints");
-            let notes = room.make(layout::CUT)?;
-            notes.replace_from(&drafts, layout::CUT_DRAFT, &name, &note)?;
+            let notes = room.make(paths::CUT)?;
+            notes.replace_from(&drafts, paths::CUT_DRAFT, &name, &note)?;
             self.cut.push(cut);
         }
         Ok(())
     }
 
     fn explain(&self, owner: &str, kept: &std::path::Path, lines: usize, example: Value) -> Value {
-        let file = layout::conversation(self.judge.channel);
+        let file = paths::conversation(self.judge.channel);
         let what = format!(
             "another program than the router wrote to {}",
             file.display()

@@ -1,6 +1,7 @@
 //! The files of the mail on the disk: their places, their removal, and messages that were written into them.
 
 use super::edits::{self, WrittenMessage};
+use super::paths;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, DraftFile, layout};
@@ -11,7 +12,7 @@ use std::path::Path;
 
 /// Removes the files of the queues, unless others have written to them.
 pub(super) fn remove_queues(room: &Dir) -> Result<()> {
-    let queues = match room.sub(layout::QUEUES) {
+    let queues = match room.sub(paths::QUEUES) {
         Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(()),
         queues => queues?,
     };
@@ -55,7 +56,7 @@ pub(super) fn parts(room: &Dir, name: &OsStr, makes: bool) -> Result<(Dir, OsStr
 
 /// Puts a message that an agent wrote into a file into its outbox, durable. An existing message file stays.
 pub(super) fn drop_message(view: &ProjectionView<'_>, message: &WrittenMessage) -> Result<()> {
-    let outbox = view.config.dir().make(layout::outbox(&message.sender))?;
+    let outbox = view.room().make(layout::outbox(&message.sender))?;
     let name = layout::message_file(message.fields["id"].as_str().unwrap_or_default());
     let hidden = layout::unsent(&name);
     outbox.remove(&hidden)?;

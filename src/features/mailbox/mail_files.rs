@@ -4,9 +4,9 @@
 //! A block that an agent writes into them becomes a message in its outbox, and a changed status line becomes an
 //! acknowledgement. Other text is kept beside the file.
 
-mod edits;
-mod files;
-
+use super::edits::{self, MailFile, MailFileEdits, MailFileText};
+use super::files::{drop_message, parts, remove_own, remove_queues};
+use super::paths;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::text::{count, count_of, joined, listed, to_the_second};
@@ -16,14 +16,11 @@ use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
 use crate::log::{self, LogPosition, find};
 use crate::room::registry::Registry;
-use crate::router::parts::NoticeText;
 use crate::router::projections::foreign::{self, GeneratedFile};
 use crate::router::projections::pacing::WritePacing;
 use crate::router::projections::{
-    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+    NoticeText, ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
-use edits::{MailFile, MailFileEdits, MailFileText};
-use files::{drop_message, parts, remove_own, remove_queues};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -37,7 +34,7 @@ const LOOKUPS: usize = 1000;
 
 /// The files as they were written.
 #[derive(Default)]
-pub(in crate::router) struct MailFiles {
+pub(super) struct MailFiles {
     /// The messages that are shown, by their numbers.
     known: BTreeMap<u64, ShownMail>,
     /// The end of the log when the newest messages were read.
@@ -75,7 +72,7 @@ impl Projection for MailFiles {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) {
-        if !view.config.settings().mailbox {
+        if !view.settings().mailbox {
             self.remove_files(view, report);
             return;
         }
@@ -91,10 +88,10 @@ impl Projection for MailFiles {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) -> Result<()> {
-        if !view.config.settings().mailbox || cause == ReconcileCause::Recovery {
+        if !view.settings().mailbox || cause == ReconcileCause::Recovery {
             return Ok(());
         }
-        let room = view.config.dir();
+        let room = view.room();
         let before = self.written.len();
         self.written
             .retain(|name, (_, left)| left.is_some() && stat(room, name) == *left);
@@ -109,15 +106,15 @@ impl Projection for MailFiles {
     }
 
     fn collect(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
-        if !view.config.settings().mailbox {
+        if !view.settings().mailbox {
             return;
         }
-        let agents = view.config.registry().agents().iter();
+        let agents = view.registry().agents().iter();
         let queues = agents.map(|agent| MailFileName::queue(&agent.id));
         for file in std::iter::once(MailFileName::mailbox()).chain(queues) {
-            let there = stat(view.config.dir(), &file.name);
+            let there = stat(view.room(), &file.name);
             if let Err(e) = self.release(&file, there, view, report) {
-                report.failed(layout::MAILBOX.to_owned(), &e);
+                report.failed(paths::MAILBOX.to_owned(), &e);
             }
         }
     }
@@ -132,14 +129,14 @@ struct MailFileName<'a> {
 impl<'a> MailFileName<'a> {
     fn mailbox() -> MailFileName<'a> {
         MailFileName {
-            name: layout::MAILBOX.into(),
+            name: paths::MAILBOX.into(),
             agent: None,
         }
     }
 
     fn queue(agent: &'a str) -> MailFileName<'a> {
         MailFileName {
-            name: layout::queue(agent),
+            name: paths::queue(agent),
             agent: Some(agent),
         }
     }
@@ -155,13 +152,13 @@ impl MailFiles {
         self.pacing.begin(view);
         match self.write(view, report) {
             Ok(is_whole) => {
-                report.written(layout::MAILBOX);
+                report.written(paths::MAILBOX);
                 if !is_whole {
                     self.pacing.retry();
                 }
             }
             Err(e) => {
-                report.failed(layout::MAILBOX.to_owned(), &e);
+                report.failed(paths::MAILBOX.to_owned(), &e);
                 self.pacing.retry();
             }
         }
@@ -174,10 +171,10 @@ impl MailFiles {
             return;
         }
         self.pacing = WritePacing::default();
-        let room = view.config.dir();
-        match remove_own(room, OsStr::new(layout::MAILBOX)).and(remove_queues(room)) {
+        let room = view.room();
+        match remove_own(room, OsStr::new(paths::MAILBOX)).and(remove_queues(room)) {
             Ok(()) => self.written.clear(),
-            Err(e) => report.failed(layout::MAILBOX.to_owned(), &e),
+            Err(e) => report.failed(paths::MAILBOX.to_owned(), &e),
         }
     }
 
@@ -187,9 +184,9 @@ impl MailFiles {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
-        let (room, state) = (view.config.dir(), view.state);
+        let (room, state) = (view.room(), view.state);
         self.read_newest(room, state)?;
-        let text = self.mailbox(view.config.registry(), state);
+        let text = self.mailbox(view.registry(), state);
         let mut is_whole = self.put(MailFileName::mailbox(), text, view, report)?;
         let mut wanted: Vec<u64> = self
             .known
@@ -198,7 +195,7 @@ impl MailFiles {
             .take(limits::LISTED)
             .copied()
             .collect();
-        let (mut lookups, agents) = (LOOKUPS, view.config.registry().agents().iter());
+        let (mut lookups, agents) = (LOOKUPS, view.registry().agents().iter());
         for agent in agents.filter(|agent| !agent.is_retired()) {
             let newest = state.mailboxes.unread(&agent.id).rev().take(limits::LISTED);
             let seqs: Vec<u64> = newest.map(|(_, seq)| seq).collect();
@@ -267,7 +264,7 @@ impl MailFiles {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
-        let room = view.config.dir();
+        let room = view.room();
         if self
             .written
             .get(&file.name)
@@ -307,7 +304,7 @@ impl MailFiles {
         report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
         let MailFileName { name, agent } = file;
-        let (room, shown) = (view.config.dir(), name.to_string_lossy());
+        let (room, shown) = (view.room(), name.to_string_lossy());
         let Some(meta) = there.filter(|there| there.kind == FileType::RegularFile) else {
             return Ok(true);
         };
@@ -331,7 +328,7 @@ impl MailFiles {
             agent: *agent,
         };
         let edits = match str::from_utf8(&bytes) {
-            Ok(text) => edits::read_edits(&mail_file, text, view.config.registry(), view.state),
+            Ok(text) => edits::read_edits(&mail_file, text, view.registry(), view.state),
             Err(_) => MailFileEdits {
                 has_other: true,
                 next_edition: edits::new_edition(),

@@ -6,6 +6,9 @@ use crate::disk::{Dir, Meta, layout, machine};
 use crate::log::LogTip;
 use serde::{Deserialize, Serialize};
 
+/// The record of the router's last write to the worklog. In [`layout::SPOOL`].
+pub(super) const WORKLOG_NOTE: &str = "worklog.json";
+
 /// A worklog as it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct WorklogNote {
@@ -72,7 +75,7 @@ impl WorklogNote {
     pub(super) fn read(room: &Dir, path: &str) -> Option<WorklogNote> {
         let bytes = room
             .sub(layout::SPOOL)
-            .and_then(|spool| spool.read(layout::WORKLOG_NOTE, limits::REGISTRY_BYTES));
+            .and_then(|spool| spool.read(WORKLOG_NOTE, limits::REGISTRY_BYTES));
         let note: WorklogNote = serde_json::from_slice(&bytes.ok()??).ok()?;
         let is_true = note.path == path && note.boot.is_some() && note.boot == machine::boot();
         (is_true && note.upto.is_in(room).unwrap_or_default()).then_some(note)
@@ -81,7 +84,7 @@ impl WorklogNote {
     /// Saves the note for the next router, which compares the whole file if this fails.
     pub(super) fn save(&self, room: &Dir) -> Result<()> {
         let text = serde_json::to_vec(self).expect("a note has only text keys");
-        room.sub(layout::SPOOL)?.show(layout::WORKLOG_NOTE, &text)
+        room.sub(layout::SPOOL)?.show(WORKLOG_NOTE, &text)
     }
 
     /// Returns true if the file is unchanged.

@@ -1,8 +1,9 @@
 //! A worklog that was changed after the router wrote it: recognition of the router's own content, and handling of
 //! foreign content.
 
+use super::entry;
 use super::head::{self, WorklogHead};
-use super::{WorklogTarget, entry};
+use super::place::WorklogTarget;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::disk::File;

@@ -1,8 +1,9 @@
 //! Finds conversations that lack messages at their end, and repairs none.
 
 use super::tail::LineClassifier;
+use super::{of, paths};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::disk::{Dir, layout};
+use crate::disk::Dir;
 use crate::log::state::RoomState;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub struct CheckedChannels {
 /// Compares each conversation with this state's last message.
 pub fn check_channels(room: &Dir, state: &RoomState) -> CheckedChannels {
     let mut checked = CheckedChannels::default();
-    for (channel, sent) in &state.channels {
+    for (channel, sent) in of(state) {
         let last = sent.last;
         let channel = channel.clone();
         match last_shown(room, state, &channel) {
@@ -57,7 +58,7 @@ pub fn check_channels(room: &Dir, state: &RoomState) -> CheckedChannels {
 }
 
 fn last_shown(room: &Dir, state: &RoomState, channel: &str) -> Result<u64> {
-    let path = layout::conversation(channel);
+    let path = paths::conversation(channel);
     let Some(mut file) = room.look_if_exists(&path)? else {
         return Ok(0);
     };

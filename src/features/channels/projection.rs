@@ -1,13 +1,12 @@
 //! The conversations as a projection, and the notices about foreign lines.
 
+use super::files::{ChannelFiles, ChannelWriteResult};
 use super::foreign::{self, RemovedLines};
-use super::{ChannelFiles, ChannelWriteResult};
+use super::paths;
 use crate::base::error::Result;
-use crate::disk::layout;
 use crate::message::id;
-use crate::router::parts::NoticeText;
 use crate::router::projections::{
-    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+    NoticeText, ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
 use std::sync::Arc;
 
@@ -25,8 +24,9 @@ impl Projection for ChannelFiles {
             let results = self.write(view.state, &|name| find(view, name));
             self.report_results(results, report);
             if let Err(e) = self.report_cuts(view, report) {
-                report.failed(layout::CUT.to_owned(), &e);
+                report.failed(paths::CUT.to_owned(), &e);
             }
+            self.show_rosters(view, report);
         }
     }
 
@@ -42,19 +42,24 @@ impl Projection for ChannelFiles {
         if cause != ReconcileCause::End {
             let results = self.check_all(view.state, &|name| find(view, name));
             self.report_results(results, report);
+            self.show_rosters(view, report);
         }
         self.report_cuts(view, report)
     }
 }
 
 fn find(view: &ProjectionView<'_>, name: &str) -> Option<Arc<str>> {
-    view.config
-        .registry()
-        .find(name)
-        .map(|agent| agent.id.clone())
+    view.registry().find(name).map(|agent| agent.id.clone())
 }
 
 impl ChannelFiles {
+    fn show_rosters(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
+        match self.link_rosters(view.state) {
+            Ok(()) => report.written(paths::CHANNELS),
+            Err(e) => report.failed(paths::CHANNELS.to_owned(), &e),
+        }
+    }
+
     fn report_results(
         &mut self,
         results: Vec<ChannelWriteResult>,
@@ -66,7 +71,7 @@ impl ChannelFiles {
             error,
         } in results
         {
-            let place = layout::channel(&channel);
+            let place = paths::channel(&channel);
             match error {
                 None => report.written(place.display()),
                 Some(e) => report.failed(place.display().to_string(), &e),
@@ -93,8 +98,8 @@ impl ChannelFiles {
             }
             if let Err(e) = self
                 .room
-                .sub(layout::CUT)?
-                .remove(layout::cut_out(&cut.channel, &cut.digest))
+                .sub(paths::CUT)?
+                .remove(paths::cut_out(&cut.channel, &cut.digest))
             {
                 tracing::debug!("{e}; the next router removes it");
             }
@@ -115,7 +120,7 @@ fn is_reported(cut: &RemovedLines, view: &ProjectionView<'_>) -> bool {
 fn about(cut: &RemovedLines) -> String {
     format!(
         "{}:{}",
-        layout::conversation(&cut.channel).display(),
+        paths::conversation(&cut.channel).display(),
         cut.digest
     )
 }
@@ -126,7 +131,7 @@ fn about_for_writer(about: &str) -> String {
 }
 
 fn report_cut(cut: &RemovedLines, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
-    let file = layout::conversation(&cut.channel);
+    let file = paths::conversation(&cut.channel);
     let (lines, were) = if cut.lines == 1 {
         ("a line", "was")
     } else {
@@ -191,8 +196,7 @@ fn known_writer(cut: &RemovedLines, view: &ProjectionView<'_>) -> Option<Arc<str
         .writer
         .as_deref()
         .filter(|writer| *writer != id::HUMAN)?;
-    view.config
-        .registry()
+    view.registry()
         .agent(writer)
         .filter(|agent| !agent.is_retired())
         .map(|agent| agent.id.clone())

@@ -1,6 +1,6 @@
 //! Finds the router's own lines of a conversation: they equal, byte for byte, the lines of records in the log.
 
-use super::line;
+use super::{line, of};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::Dir;
 use crate::disk::File;
@@ -133,11 +133,7 @@ impl<'a> LineClassifier<'a> {
         if let Some(gap) = self.state.gaps.of(seq) {
             return Ok(Some((seq, gap.at)));
         }
-        let shown = self
-            .state
-            .channels
-            .get(self.channel)
-            .map_or(0, |said| said.last);
+        let shown = of(self.state).get(self.channel).map_or(0, |said| said.last);
         Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
     }
 

@@ -1,0 +1,54 @@
+//! Channels: each conversation is a file that only grows, with one line for each message.
+
+mod files;
+mod foreign;
+mod holes;
+mod incomplete_channel;
+mod letter_case;
+mod line;
+mod paths;
+mod projection;
+mod state;
+mod tail;
+
+pub use incomplete_channel::{
+    CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
+};
+pub use line::{ChannelLine, line, of_record};
+pub use paths::conversation;
+pub use state::{ChannelCounts, State, of};
+
+use super::{AppliedRecord, Feature, States};
+use crate::base::error::Problem;
+use crate::disk::Dir;
+use crate::log::state::RoomState;
+use crate::message::Message;
+use crate::router::projections::Projection;
+use std::collections::BTreeSet;
+
+pub(super) const FEATURE: Channels = Channels;
+
+pub(super) struct Channels;
+
+impl Feature for Channels {
+    fn judge(
+        &self,
+        state: &RoomState,
+        earlier: &BTreeSet<String>,
+        message: &Message,
+    ) -> Result<(), Vec<Problem>> {
+        letter_case::check(of(state), earlier, message)
+    }
+
+    fn apply(&self, states: &mut States, applied: &AppliedRecord<'_>) {
+        state::apply(&mut states.channels, applied);
+    }
+
+    fn derived(&self, room: &Dir) -> Option<Box<dyn Projection>> {
+        Some(Box::new(files::ChannelFiles::new(room.clone())))
+    }
+
+    fn derived_names(&self) -> &'static [&'static str] {
+        &[paths::CHANNELS]
+    }
+}

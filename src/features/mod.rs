@@ -1,0 +1,84 @@
+//! Features: everything beyond plain mail, with one folder for each. A folder has the feature's state, rules, judging,
+//! derived files and names on disk.
+//!
+//! The core (`base` to `router`) knows no feature. It names only [`ALL`] and [`States`], and calls the methods
+//! of [`Feature`]. A feature may use the core, and the features that `tests/tidy/features.rs` lists for it.
+//!
+//! To remove a feature, remove its folder and its two lines here. The delivery of mail does not belong here, nor do
+//! commands and their output.
+
+pub mod channels;
+pub mod mailbox;
+pub mod worklog;
+
+use crate::base::clock::Stamp;
+use crate::base::error::Problem;
+use crate::disk::Dir;
+use crate::log::state::RoomState;
+use crate::message::Message;
+use crate::message::record::{MessageHead, Record};
+use crate::router::projections::Projection;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The calls from the core to a feature. Each has a default that does nothing.
+pub(crate) trait Feature: Sync {
+    /// Checks a message that passed the schema. `earlier` has the channels of the earlier messages in its batch.
+    fn judge(
+        &self,
+        _state: &RoomState,
+        _earlier: &BTreeSet<String>,
+        _message: &Message,
+    ) -> Result<(), Vec<Problem>> {
+        Ok(())
+    }
+
+    /// Applies a record to the feature's own state, after the core has applied the record.
+    fn apply(&self, _states: &mut States, _applied: &AppliedRecord<'_>) {}
+
+    /// The files that follow from the log.
+    fn derived(&self, _room: &Dir) -> Option<Box<dyn Projection>> {
+        None
+    }
+
+    /// The names of derived files and of their directories in the room.
+    fn derived_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// A record that the core has applied.
+pub(crate) struct AppliedRecord<'a> {
+    pub(crate) record: &'a Record,
+    /// The head of its message, if the record is about a message.
+    pub(crate) head: Option<&'a MessageHead<'a>>,
+    /// The time of the machine's clock.
+    pub(crate) time: Stamp,
+}
+
+/// Lists the features. A feature may read only features before it.
+macro_rules! features {
+    ($($name:ident),* $(,)?) => {
+        /// All features, in the order of the list.
+        pub(crate) const ALL: &[&dyn Feature] = &[$(&$name::FEATURE),*];
+
+        /// The state of each feature. Only the feature reads it, and others ask the feature.
+        #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+        pub struct States {
+            $($name: $name::State,)*
+        }
+    };
+}
+
+features! { channels, worklog, mailbox }
+
+impl States {
+    /// Applies a record to the state of each feature. `head` is the head of its message, and `time` the time of the
+    /// machine's clock.
+    pub(crate) fn apply(&mut self, record: &Record, head: Option<&MessageHead<'_>>, time: Stamp) {
+        let applied = AppliedRecord { record, head, time };
+        for feature in ALL {
+            feature.apply(self, &applied);
+        }
+    }
+}
