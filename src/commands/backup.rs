@@ -9,7 +9,7 @@ use crate::base::written_path::write_path;
 use crate::disk::paths::PathQuestions;
 use crate::disk::{self, Barrier, CopyResult, Dir, layout};
 use crate::features;
-use crate::room::archive::SkippedFile;
+use crate::features::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, check_expanded, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;

@@ -7,8 +7,11 @@
 //! To remove a feature, remove its folder and its two lines here. The delivery of mail does not belong here, nor do
 //! commands and their output.
 
+pub mod archive;
 pub mod channels;
+pub mod links;
 pub mod mailbox;
+pub mod presence;
 pub mod worklog;
 
 use crate::base::clock::Stamp;
@@ -18,6 +21,7 @@ use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
 use crate::router::projections::Projection;
+use crate::router::upkeep::FeatureUpkeep;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -41,6 +45,9 @@ pub(crate) trait Feature: Sync {
         None
     }
 
+    /// Does work that follows from the passing of time. Called when no mail waits.
+    fn upkeep(&self, _upkeep: &mut FeatureUpkeep<'_>) {}
+
     /// The names of derived files and of their directories in the room.
     fn derived_names(&self) -> &'static [&'static str] {
         &[]
@@ -52,6 +59,8 @@ pub(crate) struct AppliedRecord<'a> {
     pub(crate) record: &'a Record,
     /// The head of its message, if the record is about a message.
     pub(crate) head: Option<&'a MessageHead<'a>>,
+    /// Its message, if the router has checked it now.
+    pub(crate) message: Option<&'a Message>,
     /// The time of the machine's clock.
     pub(crate) time: Stamp,
 }
@@ -70,13 +79,23 @@ macro_rules! features {
     };
 }
 
-features! { channels, worklog, mailbox }
+features! { links, presence, channels, worklog, mailbox, archive }
 
 impl States {
-    /// Applies a record to the state of each feature. `head` is the head of its message, and `time` the time of the
-    /// machine's clock.
-    pub(crate) fn apply(&mut self, record: &Record, head: Option<&MessageHead<'_>>, time: Stamp) {
-        let applied = AppliedRecord { record, head, time };
+    /// Applies a record to the state of each feature. The arguments are as in [`AppliedRecord`].
+    pub(crate) fn apply(
+        &mut self,
+        record: &Record,
+        head: Option<&MessageHead<'_>>,
+        message: Option<&Message>,
+        time: Stamp,
+    ) {
+        let applied = AppliedRecord {
+            record,
+            head,
+            message,
+            time,
+        };
         for feature in ALL {
             feature.apply(self, &applied);
         }

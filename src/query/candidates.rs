@@ -8,7 +8,7 @@ use crate::room::Room;
 use crate::room::registry::{AgentStatus, Registry};
 use crate::room::resolve::Availability;
 use crate::room::sessions::SessionCalls;
-use crate::router::projections::roster;
+use crate::room::signs;
 use std::sync::Arc;
 
 /// Activity and unread mail are known only if the log was read.
@@ -54,7 +54,7 @@ impl Availability for RoomAvailability<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(agent, &self.state, &self.calls, Stamp::now())
+        signs::is_there(agent, &self.state, &self.calls, Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

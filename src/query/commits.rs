@@ -5,7 +5,7 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::git::{self, RepositorySelection, Worktree};
-use crate::log::state::AgentCommit;
+use crate::features::presence::AgentCommit;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use std::collections::BTreeMap;

@@ -4,13 +4,13 @@ use super::commits::{self, Commits};
 use super::links::{self, KnownRemoteAgent};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::features::presence;
+pub use crate::features::presence::{AgentCommit, WorkReport};
+pub use crate::features::presence::{AgentPresence, Presence, Roster};
 use crate::log::state::{self, RoomState};
-pub use crate::log::state::{AgentCommit, WorkReport};
 use crate::room::Room;
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
-use crate::router::projections::roster;
-pub use crate::router::projections::roster::{AgentPresence, Presence, Roster};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -77,7 +77,8 @@ fn roster_of(
     mut by_prefix: Commits,
 ) -> Result<Roster> {
     let (settings, calls) = (room.settings()?, SessionCalls::of(&room.dir));
-    let mut roster = roster::roster(registry, state, &calls, settings.stale_after, Stamp::now()).0;
+    let mut roster =
+        presence::roster(registry, state, &calls, settings.stale_after, Stamp::now()).0;
     for agent in &mut roster.agents {
         if let Some(other) = by_prefix.remove(&*agent.id) {
             agent.commit = agent

@@ -9,7 +9,6 @@
 //! This does not belong here: the order of changes (`router`, `commands`), and the log (`log`).
 
 pub mod actor;
-pub mod archive;
 pub mod carriers;
 mod begun;
 pub mod charter;
@@ -33,6 +32,7 @@ pub mod resolve;
 pub mod sessions;
 pub mod settings;
 pub mod signature;
+pub mod signs;
 pub mod spool;
 mod trusted;
 mod turn;

@@ -15,7 +15,7 @@ mod parts;
 pub mod projections;
 pub mod recover;
 pub mod steps;
-mod upkeep;
+pub(crate) mod upkeep;
 pub mod watcher;
 
 pub use parts::RouterTotals;
@@ -348,8 +348,8 @@ impl Router {
         };
         self.projections
             .apply(&[], &view, &mut self.pending, &mut self.notices);
-        if self.projections.take_stale() {
-            self.check_stale_agents();
+        if self.projections.take_work() {
+            self.keep_features_up();
         }
     }
 

@@ -161,8 +161,8 @@ impl Tree {
         tree
     }
 
-    /// The modules that a file names by `crate::` or `super::`, but for itself. The names that the core may use of the
-    /// features are left out, and held by `tests/tidy/features.rs`.
+    /// The modules that a file names by `crate::` or `super::`, but for itself. Imports of features by the core are left
+    /// out, and held by `tests/tidy/features.rs`.
     pub(super) fn used_by(&self, module: &Module, source: &Source) -> BTreeSet<Module> {
         let code = source.text_of_code();
         let mut used = BTreeSet::new();
@@ -177,7 +177,8 @@ impl Tree {
                 _ => continue,
             };
             let target = self.deepest(absolute);
-            let is_seam = is_core(module) && target[..] == ["features"];
+            let is_seam =
+                is_core(module) && target.first().is_some_and(|floor| floor == "features");
             if !target.is_empty() && target != *module && !is_seam {
                 used.insert(target);
             }

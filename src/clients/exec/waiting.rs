@@ -6,7 +6,8 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::follow;
-use crate::log::state::{self, WorkReport};
+use crate::features::presence::{self, WorkReport};
+use crate::log::state;
 use crate::message::REPORTS;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
@@ -78,9 +79,9 @@ impl<'s> DependencyWait<'s> {
         report: &dyn Fn(ExecMessage),
     ) -> Result<Option<DependencyWait<'s>>> {
         let follower = LogFollower::at_end(&session.room)?;
-        let activity = state::committed(&session.room.dir)?.activity;
+        let state = state::committed(&session.room.dir)?;
         let reports = others.iter().filter_map(|other| {
-            let report = activity.report_of(other)?;
+            let report = presence::of(&state).report_of(other)?;
             Some((other.clone(), report.clone()))
         });
         let mut wait = DependencyWait {

@@ -5,7 +5,8 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{hash, hex};
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
-use crate::log::state::{OpenQuestion, RoomState, WaitReason, WorkReport};
+use crate::features::presence::{self, WorkReport};
+use crate::log::state::{OpenQuestion, RoomState, WaitReason};
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
 use std::collections::HashMap;
@@ -167,7 +168,7 @@ struct AgentClaims {
 }
 
 fn row(agent: &Agent, state: &RoomState, work: AgentClaims) -> Option<[String; 6]> {
-    let report = state.activity.report_of(&agent.id);
+    let report = presence::of(state).report_of(&agent.id);
     let blocked = report
         .into_iter()
         .flat_map(|report| report.waiting_for.iter().cloned());

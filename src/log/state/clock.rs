@@ -86,10 +86,9 @@ impl RoomState {
     }
 
     fn shift(&mut self, shift: ClockShift, seq: u64) {
-        for at in self.active.values_mut() {
+        for at in self.active.values_mut().chain(self.read.values_mut()) {
             shift.apply_to_stamp(at);
         }
-        self.activity.shift(shift);
         self.timers.shift(shift);
         self.claims.shift(shift, seq);
         self.approvals.shift(shift, seq);

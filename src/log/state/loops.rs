@@ -3,9 +3,9 @@
 //!
 //! Such mail is delivered like any other. Only its announcements are delayed, and the human is notified once for each loop.
 
-use super::REPORTS;
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::message::REPORTS;
 use crate::message::record::{AcceptedMessage, MessageHead, RecipientGroup};
 use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on};
 use serde::{Deserialize, Serialize};

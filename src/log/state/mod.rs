@@ -1,6 +1,5 @@
 //! The in-memory state of the router, built by applying the log's records in order.
 
-mod activity;
 mod answers;
 mod reply_index;
 pub mod approvals;
@@ -20,7 +19,6 @@ mod replay;
 mod timers;
 mod waits;
 
-pub use activity::{AgentCommit, RoomActivity, WorkReport};
 pub use approvals::Approvals;
 pub use claims::Claims;
 pub use counts::MessageCounts;
@@ -46,7 +44,6 @@ use crate::base::hex_hash;
 use crate::disk::layout;
 use crate::features::States;
 use crate::log::{LogIndex, LogPosition, LogTip};
-use crate::message::REPORTS;
 use crate::message::envelope::CHARTER;
 use crate::message::link::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
@@ -107,8 +104,8 @@ pub struct RoomState {
     pub active: BTreeMap<Arc<str>, Stamp>,
     /// The renamings of agents.
     pub renames: PastRenames,
-    /// The other activity of all agents.
-    pub activity: RoomActivity,
+    /// The time when copies last left each agent's inbox.
+    pub read: BTreeMap<Arc<str>, Stamp>,
     /// The number of records of each kind.
     pub counts: MessageCounts,
     /// The records that name a message or a thread.
@@ -181,7 +178,7 @@ impl Default for RoomState {
             notices: BTreeSet::new(),
             active: BTreeMap::new(),
             renames: PastRenames::default(),
-            activity: RoomActivity::default(),
+            read: BTreeMap::new(),
             counts: MessageCounts::default(),
             index: LogIndex::default(),
             mailboxes: Mailboxes::default(),
@@ -220,7 +217,7 @@ impl RoomState {
         self.advance(&record.receipts, true);
         for receipt in &record.receipts {
             if receipt.status == CopyStatus::Seen {
-                self.activity.read(&receipt.agent, time);
+                self.read.insert(receipt.agent.clone(), time);
             }
         }
         self.change(&record, time);
@@ -231,7 +228,7 @@ impl RoomState {
         }
         let head = message.map(MessageHead::of).or_else(|| record.head());
         self.index.add(&record, head.as_ref());
-        self.features.apply(&record, head.as_ref(), time);
+        self.features.apply(&record, head.as_ref(), message, time);
         match &record.event {
             Event::Room { room } => self.room.clone_from(room),
             Event::Receipts { origin: None } | Event::Settled => {}
@@ -251,7 +248,6 @@ impl RoomState {
                     self.items
                         .extend(OpenItem::of(&record, Some(&head), None, time));
                     self.loops.apply(record.seq, accepted, &head, time);
-                    self.shown(&record, head, message, time);
                 }
                 self.open_up(record, stamp, None);
             }
@@ -350,7 +346,7 @@ impl RoomState {
         self.active
             .get(agent)
             .copied()
-            .max(self.activity.read_at(agent))
+            .max(self.read.get(agent).copied())
     }
 
     /// The number of recorded changes of the charter, and its version after the last one.
@@ -364,24 +360,6 @@ impl RoomState {
         changes
             .filter_map(|(version, n)| Some((n.parse().ok()?, version)))
             .max()
-    }
-
-    fn shown(
-        &mut self,
-        record: &Record,
-        head: MessageHead<'_>,
-        message: Option<&Message>,
-        at: Stamp,
-    ) {
-        let Some((_, kind)) = head.shown() else {
-            return;
-        };
-        if let Some(from) = record.from()
-            && REPORTS.contains(&&*kind)
-        {
-            self.activity
-                .report(from, record, message.map(Message::fields), at);
-        }
     }
 
     /// Starts or updates the progress of a picked-up file with several lines.

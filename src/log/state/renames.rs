@@ -62,17 +62,15 @@ impl RoomState {
         self.items.rename(of, to, record.seq);
         self.approvals.rename(of, to, record.seq);
         self.disputes.rename(of, to);
-        self.activity.rename(of, to);
         Arc::make_mut(&mut self.renames.0).push(PastRename {
             seq: record.seq,
             of: of.clone(),
             to: to.clone(),
         });
-        let active = [self.active.remove(of), self.active.get(to).copied()]
-            .into_iter()
-            .flatten()
-            .max();
-        self.active.extend(active.map(|at| (to.clone(), at)));
+        for times in [&mut self.active, &mut self.read] {
+            let last = times.remove(of).max(times.get(to).copied());
+            times.extend(last.map(|at| (to.clone(), at)));
+        }
         // If the other agent has its own copy, the staged copy is delivered to the former inbox, and then moved aside.
         for open in self
             .open

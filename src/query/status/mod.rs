@@ -14,6 +14,7 @@ use crate::base::limits;
 use crate::base::text::joined;
 use crate::base::written_path::write_path;
 use crate::disk::layout;
+use crate::features::presence::{self, AgentPresence};
 use crate::features::worklog;
 use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
@@ -22,7 +23,6 @@ use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
 use crate::room::{Room, RouterHolder, RouterMode, RouterPresence, StalledRouter};
-use crate::router::projections::roster::{self, AgentPresence};
 use crate::router::recover::evidence;
 use blocked::blocked;
 use serde::Serialize;
@@ -269,7 +269,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .as_ref()
         .zip(state.as_ref())
         .map(|(registry, state)| {
-            roster::stale(registry, state, &calls, settings.stale_after, Stamp::now())
+            presence::stale(registry, state, &calls, settings.stale_after, Stamp::now())
         });
     let again = match &presence {
         presence if presence.is_continuous() => "none needed: the router retries".to_owned(),

@@ -185,7 +185,7 @@ impl RunningRouter {
                     continue;
                 }
                 self.router.report_strays();
-                check_stale_agents(&mut self.router)?;
+                keep_features_up(&mut self.router)?;
                 return self.end();
             }
             self.answer_requests()?;
@@ -395,9 +395,9 @@ impl RunningRouter {
     }
 }
 
-/// Checks for stale agents. Called after all mail is routed, because an agent that seems stale may have just sent mail.
-fn check_stale_agents(router: &mut Router) -> Result<()> {
-    router.check_stale_agents();
+/// Does the work of features. Called after all mail is routed, because an agent that seems stale may have just sent mail.
+fn keep_features_up(router: &mut Router) -> Result<()> {
+    router.keep_features_up();
     route_all(router)?;
     if router.receipts.is_empty() {
         Ok(())

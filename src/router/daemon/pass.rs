@@ -1,6 +1,6 @@
 //! A single pass over a room. Every command that sends or reads makes one if no router runs.
 
-use super::{PassRequests, WatchedDirectories, check_stale_agents, route_all};
+use super::{PassRequests, WatchedDirectories, keep_features_up, route_all};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::room::outbox::UnreadyFiles;
@@ -96,7 +96,7 @@ fn pass_with(
     if router.progress.must_settle() || !router.receipts.is_empty() || !router.links.is_empty() {
         router.settle()?;
     }
-    check_stale_agents(&mut router)?;
+    keep_features_up(&mut router)?;
     if router.journal.state().seq != before {
         router.reconcile(ReconcileCause::End)?;
     }

@@ -6,10 +6,8 @@
 mod projected_file;
 mod claims;
 pub(crate) mod foreign;
-mod links;
 pub(crate) mod pacing;
 pub mod pending;
-pub mod roster;
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
@@ -101,8 +99,8 @@ pub(crate) struct Projections {
 struct ProjectionObservations {
     /// The places with a reported failure.
     places: BTreeSet<String>,
-    /// Whether an agent may be stale.
-    is_stale: bool,
+    /// Whether a feature may have work.
+    has_work: bool,
     /// Rooms that received items.
     brought: BTreeSet<PathBuf>,
 }
@@ -135,9 +133,7 @@ impl Projections {
     pub(crate) fn new(room: &Dir) -> Projections {
         let mut all: Vec<Box<dyn Projection>> = vec![
             Box::new(claims::ClaimsProjection::default()),
-            Box::new(links::LinkFiles::default()),
             Box::new(pending::PendingProjection::default()),
-            Box::new(roster::RosterProjection::default()),
         ];
         all.extend(
             features::ALL
@@ -212,9 +208,9 @@ impl Projections {
             .min()
     }
 
-    /// Returns true if a projection has seen since the last call that an agent may be stale.
-    pub(crate) fn take_stale(&mut self) -> bool {
-        std::mem::take(&mut self.seen.is_stale)
+    /// Returns true if a feature may have work since the last call.
+    pub(crate) fn take_work(&mut self) -> bool {
+        std::mem::take(&mut self.seen.has_work)
     }
 
     /// The rooms that received items since the last call.
@@ -240,9 +236,9 @@ impl ProjectionReport<'_> {
         self.seen.brought.insert(room);
     }
 
-    /// Notes that an agent may be stale.
-    pub(crate) fn may_be_stale(&mut self) {
-        self.seen.is_stale = true;
+    /// Notes that the feature of a projection may have work.
+    pub(crate) fn may_have_work(&mut self) {
+        self.seen.has_work = true;
     }
 
     /// Clears the failure of a written file.

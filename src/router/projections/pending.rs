@@ -1,7 +1,6 @@
 //! `pending.json`: the pending items of each agent.
 
 use super::projected_file::{self, ProjectedFile};
-use super::roster;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::text::{count_of, listed, shell_word};
@@ -12,6 +11,7 @@ use crate::log::state::{self, RoomState};
 use crate::message::subject::ComparisonBudget;
 use crate::message::{Priority, claim, id};
 use crate::room::sessions::SessionCalls;
+use crate::room::signs;
 use crate::router::projections::ProjectionView;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -125,7 +125,7 @@ fn is_inactive(from: &str, state: &RoomState, calls: &SessionCalls, now: Stamp) 
     id::is_name(from)
         && from != id::HUMAN
         && from != id::MAILBAG
-        && !roster::is_there(from, state, calls, now)
+        && !signs::is_there(from, state, calls, now)
 }
 
 impl PendingItem {

@@ -44,7 +44,7 @@ fn derived_file(draft: &str) -> Option<&str> {
 
 /// Returns true if the router derives this file of the room's directory from the log.
 fn is_derived(name: &str) -> bool {
-    let of_core = [layout::ROSTER, layout::CLAIMS, layout::PENDING];
+    let of_core = [layout::CLAIMS, layout::PENDING];
     of_core
         .into_iter()
         .chain(derived_names())

@@ -7,8 +7,8 @@ use crate::message::subject::ClaimSubject;
 use crate::room::registry::AgentStatus;
 use crate::room::resolve::Availability;
 use crate::room::sessions::SessionCalls;
+use crate::room::signs;
 use crate::router::parts::RoomConfig;
-use crate::router::projections::roster;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Availability for BatchAvailability<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(agent, self.state, &self.calls, Stamp::now())
+        signs::is_there(agent, self.state, &self.calls, Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

@@ -2,7 +2,8 @@
 
 use super::parties;
 use crate::base::clock::Stamp;
-use crate::log::state::{RoomState, WorkReport};
+use crate::features::presence::{self, WorkReport};
+use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::message::record::RecipientGroup;
 use crate::room::resolve::RecipientRule;
@@ -38,7 +39,7 @@ impl WaitingReports {
                 let report = self
                     .batch
                     .get(&agent.id)
-                    .or_else(|| state.activity.report_of(&agent.id));
+                    .or_else(|| presence::of(state).report_of(&agent.id));
                 let waits = report.into_iter().flat_map(|report| &report.waiting_for);
                 if waits
                     .filter_map(|name| config.registry().find(name))

@@ -1,9 +1,9 @@
-//! Activity: when each agent last read mail, its last reported work, and its last commit.
+//! The last reported work of each agent, and its last commit.
 
-use super::clock::ClockShift;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::message::claim::rfc3339;
+use crate::features::AppliedRecord;
+use crate::message::claim::{ClaimChange, rfc3339};
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
 use crate::message::title::title_of_fields;
@@ -17,15 +17,13 @@ use std::sync::Arc;
 /// The message types that report completed work.
 const COMPLETED: [&str; 2] = ["completed", "agent_complete"];
 
-/// The activity of all agents, besides the messages that they sent.
+/// The reports of all agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RoomActivity(BTreeMap<Arc<str>, AgentActivity>);
+pub struct State(BTreeMap<Arc<str>, AgentReports>);
 
-/// The activity of one agent.
+/// The reports of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct AgentActivity {
-    /// The time of its last read mail, in microseconds since 1970; 0 for never.
-    read: i64,
+struct AgentReports {
     report: Option<WorkReport>,
     commit: Option<AgentCommit>,
 }
@@ -64,77 +62,46 @@ pub struct WorkReport {
     pub at: i64,
 }
 
-impl RoomActivity {
-    /// Records that copies left this agent's inbox.
-    pub(super) fn read(&mut self, agent: &Arc<str>, at: Stamp) {
-        self.life(agent).read = at.micros();
-    }
-
-    /// Records a report of an agent, if this is one. Agents of other rooms are not in the roster.
-    pub(super) fn report(
-        &mut self,
-        agent: &Arc<str>,
-        record: &Record,
-        message: Option<&Map<String, Value>>,
-        at: Stamp,
-    ) {
-        if id::tag_of(agent).is_some() {
-            return;
+impl State {
+    /// Applies a record. Agents of other rooms are not in the roster.
+    pub(super) fn apply(&mut self, applied: &AppliedRecord<'_>) {
+        let AppliedRecord {
+            record,
+            head,
+            message,
+            time,
+        } = *applied;
+        if let Some(ClaimChange::Rename { of, to, .. }) = record.ownership() {
+            self.rename(of, to);
         }
-        let Some(fields) = message
-            .map(Cow::Borrowed)
-            .or_else(|| record.message_fields().map(Cow::Owned))
-        else {
+        let (Some(accepted), Some(head)) = (record.accepted(), head) else {
             return;
         };
-        if let Some(commit) = AgentCommit::of_fields(&fields, at) {
-            self.life(agent).commit = Some(commit);
-        } else if let Some(report) = WorkReport::of_fields(&fields, at) {
-            self.life(agent).report = Some(report);
+        let agent = &accepted.name.from;
+        if !REPORTS.contains(&head.kind()) || id::tag_of(agent).is_some() {
+            return;
         }
-    }
-
-    /// Moves the activity of one agent to another.
-    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
-        let Some(AgentActivity {
-            read,
-            report,
-            commit,
-        }) = self.0.remove(of)
-        else {
+        let fields = message.map(Message::fields).map(Cow::Borrowed);
+        let Some(fields) = fields.or_else(|| record.message_fields().map(Cow::Owned)) else {
             return;
         };
-        let life = self.life(to);
-        life.read = life.read.max(read);
-        life.report = life
-            .report
-            .take()
-            .into_iter()
-            .chain(report)
-            .max_by_key(|report| report.at);
-        life.commit = life
-            .commit
-            .take()
-            .into_iter()
-            .chain(commit)
-            .max_by_key(|commit| commit.at);
+        if let Some(commit) = AgentCommit::of_fields(&fields, time) {
+            self.reports(agent).commit = Some(commit);
+        } else if let Some(report) = WorkReport::of_fields(&fields, time) {
+            self.reports(agent).report = Some(report);
+        }
     }
 
-    /// Moves all times.
-    pub(super) fn shift(&mut self, shift: ClockShift) {
-        for life in self.0.values_mut() {
-            let times = [
-                Some(&mut life.read),
-                life.report.as_mut().map(|report| &mut report.at),
-            ];
-            for at in times
-                .into_iter()
-                .flatten()
-                .chain(life.commit.as_mut().map(|commit| &mut commit.at))
-            {
-                shift.apply(at);
-            }
-        }
+    /// Moves the reports of one agent to another.
+    fn rename(&mut self, of: &str, to: &Arc<str>) {
+        let Some(AgentReports { report, commit }) = self.0.remove(of) else {
+            return;
+        };
+        let reports = self.reports(to);
+        let both = [reports.report.take(), report];
+        reports.report = both.into_iter().flatten().max_by_key(|report| report.at);
+        let both = [reports.commit.take(), commit];
+        reports.commit = both.into_iter().flatten().max_by_key(|commit| commit.at);
     }
 
     /// The last commit of this agent.
@@ -142,23 +109,15 @@ impl RoomActivity {
         self.0.get(agent)?.commit.as_ref()
     }
 
-    /// The time when copies last left this agent's inbox.
-    pub fn read_at(&self, agent: &str) -> Option<Stamp> {
-        self.0
-            .get(agent)
-            .filter(|life| life.read != 0)
-            .map(|life| Stamp::from_micros(life.read))
-    }
-
     /// The last report of this agent.
     pub fn report_of(&self, agent: &str) -> Option<&WorkReport> {
         self.0.get(agent)?.report.as_ref()
     }
 
-    fn life(&mut self, agent: &Arc<str>) -> &mut AgentActivity {
+    fn reports(&mut self, agent: &Arc<str>) -> &mut AgentReports {
         // Most records are from a known agent, so the common path allocates nothing.
         if !self.0.contains_key(agent) {
-            self.0.insert(agent.clone(), AgentActivity::default());
+            self.0.insert(agent.clone(), AgentReports::default());
         }
         self.0.get_mut(agent).expect("it was put there")
     }

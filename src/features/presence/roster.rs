@@ -4,22 +4,20 @@
 //! call by a hook or tool of the session. An agent is also present while a process waits or watches for it. The
 //! declared status of the registry is shown beside the observed presence.
 
-mod written;
-
-pub(in crate::router) use written::RosterProjection;
-
+use super::{AgentCommit, WorkReport, of};
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{AgentCommit, Claims, RoomState, WorkReport};
+use crate::log::state::{Claims, RoomState};
 use crate::room::registry::{Agent, AgentStatus, Registry};
 use crate::room::sessions::{SessionCalls, SessionRunState};
+use crate::room::signs;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// An agent that was active within this time is idle.
-const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
+const IDLE_PRESENCE: Duration = signs::THERE;
 const _: () = assert!(limits::ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
 
 /// The presence of an agent.
@@ -235,8 +233,8 @@ impl<'a> PresenceSigns<'a> {
             presence: self.presence(now),
             declared: (agent.status != AgentStatus::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),
-            report: state.activity.report_of(&agent.id).cloned(),
-            commit: state.activity.commit(&agent.id).cloned(),
+            report: of(state).report_of(&agent.id).cloned(),
+            commit: of(state).commit(&agent.id).cloned(),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
         }
@@ -304,10 +302,4 @@ pub fn stale(
             agent: signs.present(state, now),
         })
         .collect()
-}
-
-/// Returns true if the agent was seen within the hour, or is there now.
-pub fn is_there(agent: &str, state: &RoomState, calls: &SessionCalls, now: Stamp) -> bool {
-    let seen = state.last_seen(agent).max(calls.last(agent));
-    seen.is_some_and(|seen| now < seen.after(IDLE_PRESENCE)) || calls.held().contains(agent)
 }

@@ -3,7 +3,6 @@
 
 mod carry;
 
-use super::{ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause};
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::log::state::{LinkState, UnconfirmedItem};
@@ -12,6 +11,9 @@ use crate::message::link;
 use crate::room::links::{LinkEndState, ReportedAgent, items, roster};
 use crate::room::registry::Registry;
 use crate::room::settings::{Carrier, LinkSettings};
+use crate::router::projections::{
+    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+};
 use carry::DirectoryCarrier;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,8 +72,8 @@ impl Projection for LinkFiles {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) {
-        for (tag, settings) in &view.config.settings().links {
-            let roster = self.roster.of(view.config.registry());
+        for (tag, settings) in &view.settings().links {
+            let roster = self.roster.of(view.registry());
             let shown = self.shown.entry(tag.clone()).or_default();
             let end = LinkEnd { tag, settings };
             report_link(end, shown.show(end, roster, false, view), report);
@@ -87,10 +89,10 @@ impl Projection for LinkFiles {
         if cause == ReconcileCause::End {
             return Ok(());
         }
-        let links = &view.config.settings().links;
+        let links = &view.settings().links;
         self.shown.retain(|tag, _| links.contains_key(tag));
         for (tag, settings) in links {
-            let roster = self.roster.of(view.config.registry());
+            let roster = self.roster.of(view.registry());
             let shown = self.shown.entry(tag.clone()).or_default();
             let end = LinkEnd { tag, settings };
             let done = shown
@@ -120,7 +122,7 @@ fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut Projec
 impl WrittenLink {
     /// Reads the names in `out/`.
     fn scan(&mut self, tag: &str, view: &ProjectionView<'_>) -> Result<()> {
-        let out = view.config.dir().make_loose(layout::link_out(tag))?;
+        let out = view.room().make_loose(layout::link_out(tag))?;
         let link = view.state.links.get(tag);
         let mut missing: BTreeSet<u64> = link
             .into_iter()
@@ -179,7 +181,7 @@ impl WrittenLink {
         {
             self.scan(tag, view)?;
         }
-        let out = view.config.dir().make_loose(layout::link_out(tag))?;
+        let out = view.room().make_loose(layout::link_out(tag))?;
         self.write_items(tag, link, &out, view)?;
         if !is_shown {
             out.show(layout::LINK_STATE, &now.text())?;
@@ -245,8 +247,8 @@ impl<'v> LinkItemBuilder<'v> {
     fn of(view: &ProjectionView<'_>, tag: &'v str) -> LinkItemBuilder<'v> {
         LinkItemBuilder {
             tag,
-            records: RecordReader::of(view.config.dir()),
-            before: RecordReader::of(view.config.dir()),
+            records: RecordReader::of(view.room()),
+            before: RecordReader::of(view.room()),
         }
     }
 

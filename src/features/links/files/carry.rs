@@ -95,12 +95,9 @@ impl DirectoryCarrier {
         let room = open_other(tag, settings)?;
         let version = room.dir.stat(layout::SETTINGS)?;
         let far = room.settings()?;
-        let own = view.config.dir().meta()?;
+        let own = view.room().meta()?;
         let Some(theirs) = tag_of_room(&far, &own, settings.known_as.as_deref()) else {
-            let (place, here) = (
-                room.dir.path().display(),
-                view.config.dir().path().display(),
-            );
+            let (place, here) = (room.dir.path().display(), view.room().path().display());
             return Err(Error::busy(
                 format!("the room {tag} at {place} has no link to this room, so its mail waits"),
                 format!("run there: mailbag link add TAG {here}"),

@@ -1,6 +1,6 @@
 //! `roster.json`, written after the mail, at most once a second.
 
-use super::{AgentPresence, roster};
+use super::roster::{self, AgentPresence, roster};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::disk::{Dir, Meta, SharedFileContent, layout};
@@ -18,7 +18,7 @@ const ROSTER: Duration = Duration::from_secs(1);
 
 /// The roster as it was written, and the time of the next write.
 #[derive(Default)]
-pub(in crate::router) struct RosterProjection {
+pub(super) struct RosterProjection {
     agents: Option<Vec<AgentPresence>>,
     /// The file as it was left.
     left: Option<Meta>,
@@ -45,7 +45,7 @@ impl Projection for RosterProjection {
         if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
             self.show(view, report);
             if view.is_idle {
-                report.may_be_stale();
+                report.may_have_work();
             } else {
                 // An agent that seems stale may have sent one of the messages that are being routed.
                 self.due = Some(Instant::now() + ROSTER);
@@ -63,8 +63,8 @@ impl Projection for RosterProjection {
             // A single pass that routes nothing leaves the roster alone.
             ReconcileCause::Recovery | ReconcileCause::Holes => {}
             ReconcileCause::Sweep => {
-                let has_changed = SessionCalls::of(view.config.dir()).held() != &self.held;
-                if !self.is_as_left(view.config.dir()) || has_changed {
+                let has_changed = SessionCalls::of(view.room()).held() != &self.held;
+                if !self.is_as_left(view.room()) || has_changed {
                     self.due = Some(Instant::now());
                 }
             }
@@ -88,31 +88,28 @@ impl RosterProjection {
             .as_ref()
             .is_some_and(|(seq, registry, stale_after)| {
                 *seq == view.state.seq
-                    && *stale_after == view.config.settings().stale_after
-                    && Arc::ptr_eq(registry, view.config.registry())
+                    && *stale_after == view.settings().stale_after
+                    && Arc::ptr_eq(registry, view.registry())
             })
     }
 
     /// Writes the roster, and reports a failed write.
     fn show(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
-        let ProjectionView { config, state, .. } = view;
-        let (calls, stale_after) = (
-            SessionCalls::of(config.dir()),
-            config.settings().stale_after,
-        );
-        let (roster, next) = roster(config.registry(), state, &calls, stale_after, Stamp::now());
-        match self.write(config.dir(), roster) {
+        let (room, state, calls) = (view.room(), view.state, SessionCalls::of(view.room()));
+        let stale_after = view.settings().stale_after;
+        let (roster, next) = roster(view.registry(), state, &calls, stale_after, Stamp::now());
+        match self.write(room, roster) {
             Ok(()) => report.written(layout::ROSTER),
             Err(e) => report.failed(layout::ROSTER.to_owned(), &e),
         }
-        self.made_from = Some((state.seq, config.registry().clone(), stale_after));
+        self.made_from = Some((state.seq, view.registry().clone(), stale_after));
         (self.due, self.next) = (None, next);
         self.held.clone_from(calls.held());
     }
 
     /// Writes the file if it would change. Nothing is synced, because all of it follows from
     /// the log and the registry.
-    fn write(&mut self, room: &Dir, roster: super::Roster) -> Result<()> {
+    fn write(&mut self, room: &Dir, roster: roster::Roster) -> Result<()> {
         if self.agents.as_ref() != Some(&roster.agents) {
             let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
             text.push(b'\n');

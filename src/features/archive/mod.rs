@@ -12,6 +12,7 @@ mod sources;
 pub use artifacts::artifacts;
 pub use sources::{PackSource, SkippedFile, each};
 
+use super::Feature;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
@@ -20,6 +21,16 @@ use crate::log::state::RoomState;
 use crate::room::Room;
 use pack::wrong;
 use std::path::{Path, PathBuf};
+
+pub(super) const FEATURE: ArchiveFeature = ArchiveFeature;
+
+pub(super) struct ArchiveFeature;
+
+/// The feature has no state.
+pub(super) type State = ();
+
+// The router does not archive.
+impl Feature for ArchiveFeature {}
 
 /// The exclusive right to archive in a room, with the required handles.
 pub struct ArchiveWriter {
