@@ -94,5 +94,6 @@ mod waiting;
 mod waking;
 mod watching;
 mod web;
+mod words;
 mod worklog;
 mod world;

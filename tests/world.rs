@@ -2,6 +2,7 @@
 
 use crate::files;
 use crate::town::{copy_environment, tool};
+pub(crate) use crate::words::Words;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -39,55 +40,6 @@ fn hear_signals() {
             signal_hook::flag::register(*ignored, caught).expect("a signal that can be caught");
         }
     });
-}
-
-/// The words of a command line: a list, or one text with single quotes around a word with blanks.
-pub(crate) trait Words {
-    fn words(&self) -> Vec<&str>;
-}
-
-impl Words for str {
-    fn words(&self) -> Vec<&str> {
-        let mut words = Vec::new();
-        for (at, part) in self.split('\'').enumerate() {
-            if at % 2 == 1 {
-                words.push(part);
-            } else {
-                words.extend(part.split_whitespace());
-            }
-        }
-        words
-    }
-}
-
-impl Words for String {
-    fn words(&self) -> Vec<&str> {
-        self[..].words()
-    }
-}
-
-impl<S: AsRef<str>> Words for [S] {
-    fn words(&self) -> Vec<&str> {
-        self.iter().map(AsRef::as_ref).collect()
-    }
-}
-
-impl<S: AsRef<str>, const N: usize> Words for [S; N] {
-    fn words(&self) -> Vec<&str> {
-        self[..].words()
-    }
-}
-
-impl<S: AsRef<str>> Words for Vec<S> {
-    fn words(&self) -> Vec<&str> {
-        self[..].words()
-    }
-}
-
-impl<W: Words + ?Sized> Words for &W {
-    fn words(&self) -> Vec<&str> {
-        (**self).words()
-    }
 }
 
 /// The result of a run of the program.

@@ -348,6 +348,11 @@ impl Error {
         self.errno() == Some(libc::ENOENT)
     }
 
+    /// Returns true if a file operation failed because this user may not write there.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self.errno(), Some(libc::EACCES | libc::EPERM | libc::EROFS))
+    }
+
     /// The system's error number, if a file operation failed.
     pub fn errno(&self) -> Option<i32> {
         match self {

@@ -2,7 +2,8 @@
 
 pub use super::{LoggedMessage, Viewer};
 
-use super::{IndexKey, IndexedLog, LogPosition};
+use super::LogPosition;
+use super::state::{IndexKey, IndexedLog};
 use crate::base::error::{AMBIGUOUS_REFERENCE, Error, Problem, Result, UNKNOWN_REFERENCE};
 use crate::base::limits;
 use crate::disk::Dir;

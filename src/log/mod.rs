@@ -13,8 +13,6 @@ mod chain;
 mod committed;
 pub mod find;
 mod lines;
-mod index;
-mod index_file;
 mod logged_message;
 pub mod lookup;
 mod segments;
@@ -24,7 +22,6 @@ pub mod state;
 pub use append::{Log, cut, rewrite};
 pub use chain::LogChain;
 pub use committed::{CommitNote, LogTip, committed, lines};
-pub use index::{IndexKey, IndexedLog, LogIndex, undelivered};
 pub use lines::{
     LogLines, LogPosition, RawLogLine, RecordReader, START, before, before_end, length, next_line,
     now, read, read_live, read_one, read_record, read_segment, read_whole, segments,

@@ -5,7 +5,7 @@ use crate::disk::Dir;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::approvals::ClosedApproval;
 use crate::log::state::{self, PastRenames, RoomState};
-use crate::log::{IndexKey, IndexedLog};
+use crate::log::state::{IndexKey, IndexedLog};
 use crate::message::claim::OFFER_ENDED;
 use crate::message::id;
 use crate::message::status::{CopyStatus, Receipt};

@@ -140,9 +140,11 @@ impl Room {
             // Settings that existed before are from another source, and need consent. After a kill the room has no id yet,
             // and the next command notes another one.
             if room.dir.stat(layout::SETTINGS)?.is_none() {
-                let _ = room
-                    .note_created(&id)
-                    .inspect_err(|e| tracing::debug!("{e}"));
+                match room.note_created(&id) {
+                    // A sandbox may forbid to write in the home directory. The person is asked later.
+                    Err(e) if e.is_forbidden() => tracing::debug!("{e}"),
+                    noted => noted?,
+                }
             }
             room.dir
                 .replace(layout::ROOM_ID, format!("{id}\n").as_bytes())?;

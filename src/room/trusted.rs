@@ -18,6 +18,18 @@ impl Room {
         check_path_of(&self.dir)
     }
 
+    /// Fails if the room was removed, or if another directory is at its path. A room that was only moved may come back.
+    pub fn still_exists(&self) -> Result<()> {
+        match self.check_place() {
+            Err(Error::Moved { .. })
+                if self.dir.meta()?.links > 0 && !self.dir.path().is_there() =>
+            {
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+
     /// The identity of the room, which another room at the same path does not have.
     pub fn identity(&self) -> Result<RoomIdentity> {
         let path = self.dir.path().real_path().doing("find", self.dir.path())?;

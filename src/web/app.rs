@@ -114,7 +114,7 @@ pub(super) async fn run<T: Send + 'static>(
 ) -> std::result::Result<T, RequestFailure> {
     let app = app.clone();
     let done = tokio::task::spawn_blocking(move || {
-        app.room.check_place()?;
+        app.room.still_exists()?;
         work(&app)
     });
     match done.await {

@@ -8,7 +8,7 @@
 use super::{Pair, Running};
 use crate::files;
 use crate::town::Town as Rooms;
-use crate::world::World;
+use crate::world::{World, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::ops::Range;
@@ -37,11 +37,11 @@ enum Carrier {
     Ssh,
 }
 
-/// Two rooms whose processes are killed.
+/// Two rooms. Their processes are killed.
 pub(super) trait Town {
     /// The rooms `fit` and `po`.
     fn worlds(&self) -> [&World; 2];
-    /// Starts again what was killed, and after half of the mail cuts the link for a while.
+    /// Starts the killed processes again, and after half of the mail cuts the link for a while.
     fn revive(&mut self, dice: &mut Dice, half_is_sent: bool);
     fn kill(&mut self, dice: &mut Dice);
     /// The output of the carriers.
@@ -254,7 +254,8 @@ pub(super) fn survive(
             kills += 1;
             next_kill = NextKill::after(&mut dice, came, &pauses);
         }
-        std::thread::sleep(Duration::from_millis(50));
+        let next = Instant::now() + Duration::from_millis(50);
+        wait("the next turn", || Instant::now() >= next);
     }
     println!(
         "{} each way in {:?}, {kills} kills",

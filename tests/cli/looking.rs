@@ -200,7 +200,8 @@ fn status_shows_a_pending_file_with_a_non_utf_8_name() {
 
 #[test]
 fn long_lists_of_agents_are_cut_to_the_first_names_and_the_others_are_counted() {
-    let world = World::with("w1 w2 w3 w4 w5 w6 w7 w8 --role worker").agent("alice", "");
+    let world = World::with("alice");
+    world.ok("agent add w1 w2 w3 w4 w5 w6 w7 w8 --role worker");
     let ran = world.run("ask all_worker hello --all --timeout 1ms --as alice");
     assert_contains!(
         ran.err,

@@ -70,6 +70,7 @@ fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
             "-R".as_ref(),
             "65534:65534".as_ref(),
             town.path().as_os_str(),
+            town.trust().as_os_str(),
         ],
     );
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");

@@ -72,7 +72,7 @@ impl Prey {
         self.message("mallory", json!(["sintra"]), message);
     }
 
-    /// Each of so many items was taken, and rejected.
+    /// This number of items was taken, and each was rejected.
     #[track_caller]
     pub(super) fn has_rejected(&self, count: usize) {
         let rejected = self.po().log("rejected").lines().count();

@@ -56,7 +56,7 @@ impl Rooms {
         loop {
             self.fit.pass();
             self.po.pass();
-            let after = [&self.fit, &self.po].map(what_moves).concat();
+            let after = [&self.fit, &self.po].map(moving_files).concat();
             if after == before {
                 return;
             }
@@ -97,7 +97,7 @@ impl Rooms {
 }
 
 /// The log and the files of the links.
-fn what_moves(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
+fn moving_files(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
     let parts = ["log", "links"].map(|part| walkdir::WalkDir::new(world.room(part)));
     let entries = parts.into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_file());

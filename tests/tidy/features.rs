@@ -42,7 +42,6 @@ const NOT_MOVED: &[(&str, &[&str])] = &[
     (
         "claims",
         &[
-            "log/owners",
             "log/state/claims",
             "log/state/waits",
             "message/claim",

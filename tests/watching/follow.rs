@@ -489,7 +489,7 @@ fn a_room_that_is_moved_away_is_reported_until_it_is_back() {
     };
     let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
     files::rename(&room, &away);
-    let is_reported = |screen: &str| screen.contains("cannot find ");
+    let is_reported = |screen: &str| screen.contains("was removed or moved");
     terminal.wait("the report", is_reported);
     files::rename(&away, &room);
     say(&world, "planner", &question("q", "Is it back?"));

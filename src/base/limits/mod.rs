@@ -204,7 +204,7 @@ const _: () = assert!(TOOL_WAITS * 2 <= TOOL_THREADS);
 
 /// The largest output of `git`, in bytes.
 pub const GIT_BYTES: u64 = 64 << 20;
-/// The time limit of a git hook in total. After it, the commit passes.
+/// The time limit of a hook. After it, a commit or an edit passes, with a note.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
 /// The number of files of other agents that the guard lists one by one.
 pub const GUARD_LINES: usize = 10;

@@ -140,7 +140,7 @@ fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
         agent: named.as_ref(),
         role: args.role.as_deref(),
     };
-    let reply = hook_events::handle(&room, client.as_str(), &event, asked);
+    let reply = hook_events::handle_in_time(&room, client.as_str(), &event, asked);
     if let Some(problem) = &reply.problem {
         cx.out.warn(problem);
     }

@@ -25,13 +25,19 @@ pub(super) fn judge(
     event: &HookEvent,
     named: Option<&AgentIdentity>,
 ) -> HookAnswer {
-    answer(room, caller, event, named).unwrap_or_else(|e| {
-        let text = format!(
-            "mailbag: cannot check who owns the files of this edit: the edit passes, but they may belong to other agents: {e}"
-        );
-        let text = Some(sanitize::line(&text).into_owned());
-        HookAnswer { text, problem: Some(e.to_string()), ..HookAnswer::default() }
-    })
+    answer(room, caller, event, named).unwrap_or_else(|e| unjudged(&e))
+}
+
+/// The answer to an edit that cannot be judged.
+pub(super) fn unjudged(e: &Error) -> HookAnswer {
+    let text = format!(
+        "mailbag: cannot check who owns the files of this edit: the edit passes, but they may belong to other agents: {e}"
+    );
+    HookAnswer {
+        text: Some(sanitize::line(&text).into_owned()),
+        problem: Some(e.to_string()),
+        ..HookAnswer::default()
+    }
 }
 
 fn answer(

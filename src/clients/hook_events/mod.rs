@@ -22,6 +22,7 @@ use crate::room::{Room, RouterPresence};
 use names::BoundSession;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::mpsc;
 
 /// An event of a client's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,8 +123,40 @@ pub fn handle(
     answer(room, client, event, asked).unwrap_or_else(|e| failure(event, &e))
 }
 
-/// Builds the answer to an event when mail cannot be checked.
+/// As [`handle`], within [`limits::GUARD_TIME`]: huge files in a room from elsewhere must not keep a client waiting. Only a
+/// request for permission waits longer, for its decision.
+pub fn handle_in_time(
+    room: &Room,
+    client: &'static str,
+    event: &HookEvent,
+    asked: ConfiguredIdentity<'_>,
+) -> HookAnswer {
+    if event.kind == HookAction::Permission {
+        return handle(room, client, event, asked);
+    }
+    let (tell, told) = mpsc::channel();
+    let (room, own_event) = (room.clone(), event.clone());
+    let (agent, role) = (asked.agent.cloned(), asked.role.map(str::to_owned));
+    std::thread::spawn(move || {
+        let asked = ConfiguredIdentity {
+            agent: agent.as_ref(),
+            role: role.as_deref(),
+        };
+        // The receiver is gone if the time is over.
+        let _ = tell.send(handle(&room, client, &own_event, asked));
+    });
+    told.recv_timeout(limits::GUARD_TIME).unwrap_or_else(|_| {
+        let seconds = limits::GUARD_TIME.as_secs();
+        let what = format!("the room took longer than {seconds} seconds to read");
+        failure(event, &Error::timeout(what, "run `mailbag doctor`"))
+    })
+}
+
+/// Builds the answer to an event when mail cannot be checked, or when an edit cannot be judged.
 pub fn failure(event: &HookEvent, e: &Error) -> HookAnswer {
+    if event.kind == HookAction::Edit {
+        return edits::unjudged(e);
+    }
     // Reported once, at the start of the session, not after every tool.
     let text = matches!(
         event.kind,

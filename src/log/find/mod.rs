@@ -88,7 +88,7 @@ impl RecordFinder {
         }
     }
 
-    /// The line with this number, if it is complete and committed. `None` also if its segment was moved away.
+    /// The line with this number, if it is complete and committed. `None` if its segment was moved away.
     pub fn line(&mut self, seq: u64) -> Result<Option<RawLogLine>> {
         if let Some((last, lines)) = self.last.take()
             && last < seq

@@ -2,10 +2,11 @@
 //! earlier damage.
 
 use super::RoomState;
+use super::index::LogIndex;
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{LogChain, LogIndex, LogPosition, LogTip, RawLogLine, snapshot};
+use crate::log::{LogChain, LogPosition, LogTip, RawLogLine, snapshot};
 use crate::message::record::Record;
 
 /// The state, and the damage of the last batch, if there is any.

@@ -4,8 +4,8 @@ mod search;
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
-use crate::log::IndexedLog;
 use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
+use crate::log::state::IndexedLog;
 use crate::log::state::PastRenames;
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, bare};

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::log::lookup::LoggedMessage;
-use crate::log::{IndexKey, IndexedLog};
+use crate::log::state::{IndexKey, IndexedLog};
 use crate::message::reference::bare;
 use std::collections::{BTreeMap, BTreeSet};
 

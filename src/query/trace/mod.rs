@@ -10,9 +10,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
 use crate::disk::{Meta, layout};
+use crate::log;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
-use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, RoomState};
-use crate::log::{self, IndexKey, IndexedLog};
+use crate::log::state::{self, EXPIRED, IndexKey, IndexedLog, OVERDUE, OVERDUE_AT_LAST, RoomState};
 use crate::message::claim::{self, ClaimChange};
 use crate::message::decision::{self, ApprovalChange};
 use crate::message::id::{MAILBAG, far, tag_of};
@@ -389,7 +389,7 @@ impl<'a> MessageTracer<'a> {
     }
 
     fn add_notice(&mut self, record: &Record) {
-        if log::undelivered(record).contains(&self.meant.seq) {
+        if state::undelivered(record).contains(&self.meant.seq) {
             return self.note_to_recipients(record, NOT_DELIVERED, None);
         }
         let about = record.about().and_then(|about| about.split_once(' '));

@@ -7,7 +7,7 @@ use crate::links::{copy_all, state};
 use crate::world::{parse_json, wait};
 use serde_json::json;
 
-/// Waits until the stream to `po` has so many messages.
+/// Waits until the stream to `po` has this number of messages.
 #[track_caller]
 fn servers_have(cluster: &Cluster, count: usize) {
     let mut talk = cluster.talk(json!({}));

@@ -4,16 +4,16 @@
 //! records after it. Entries follow from the log, so a file that is missing, damaged, older than the state, or of another
 //! log is made again.
 
-use super::find::RecordFinder;
-use super::index_file::IndexFile;
-use super::state::{LINK_REMOVED, RoomState};
-use super::{LogPosition, LogTip, RawLogLine};
+use super::index_file::{IndexEntry, IndexFile};
+use super::{LINK_REMOVED, RoomState};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::short_hash;
 use crate::base::packed_numbers::PackedNumbers;
 use crate::base::test_sizes;
 use crate::disk::{Dir, layout};
 use crate::log;
+use crate::log::find::RecordFinder;
+use crate::log::{LogPosition, LogTip, RawLogLine};
 use crate::message::answer::ConversationKeys;
 use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, MessageHead, Record};
@@ -26,9 +26,6 @@ use std::collections::BTreeSet;
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
-
-/// The hash of a property, and the number of a record with it.
-pub(super) type IndexEntry = (u64, u64);
 
 /// A property that finds records.
 #[derive(Debug, Clone, Copy)]
@@ -157,7 +154,7 @@ impl LogIndex {
     }
 
     /// A lower bound of its size in a snapshot.
-    pub(super) fn saved_bytes(&self) -> u64 {
+    pub(in crate::log) fn saved_bytes(&self) -> u64 {
         self.recent.len() as u64 * 21
     }
 
@@ -229,7 +226,10 @@ impl OlderEntries {
 
     /// The file, unless its entries were read from the log.
     fn file(&self) -> Option<&IndexFile> {
-        self.file.as_ref().filter(|_| self.rebuilt.get().is_none())
+        if self.rebuilt.get().is_some() {
+            return None;
+        }
+        self.file.as_ref()
     }
 
     fn find(&self, hashes: &RangeInclusive<u64>) -> Result<Vec<u64>> {
@@ -332,7 +332,7 @@ fn is_in_log(room: &Dir, tip: &LogTip) -> Result<bool> {
     Ok(first.is_some_and(|record| record.prev == tip.hash))
 }
 
-/// The entries of all records up to a number, in order. Segments that a person moved away have none.
+/// The entries of all records up to a number, in order. A segment that a person moved away has none.
 fn entries_of_log(room: &Dir, until: u64) -> Result<Vec<IndexEntry>> {
     let mut entries = Vec::new();
     'log: for segment in log::segments(room)? {
@@ -443,7 +443,7 @@ impl RoomState {
     }
 
     /// Reads the entries from the log if the file does not fit.
-    pub(super) fn fit_index(&self, room: &Dir) -> Result<()> {
+    pub(in crate::log) fn fit_index(&self, room: &Dir) -> Result<()> {
         if self.index.covers.seq > 0 && self.index.older(room).file.is_none() {
             self.index.older(room).rebuild()?;
         }
@@ -451,7 +451,7 @@ impl RoomState {
     }
 
     /// Writes the index if it is due. A failure only makes readers slower.
-    pub(super) fn write_index(&mut self, room: &Dir, draft: &str) {
+    pub(in crate::log) fn write_index(&mut self, room: &Dir, draft: &str) {
         let tip = self.tip();
         // A reader removes a damaged file.
         let is_gone = self.index.covers.seq > 0 && matches!(room.stat(layout::INDEX), Ok(None));

@@ -3,13 +3,16 @@
 //! It is a cache and is never synced. Each block has a checksum, so a reader notices a block that a power cut tore or that
 //! another program changed.
 
-use super::{LogTip, index::IndexEntry};
 use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{Hash, Hasher, NO_HASH};
 use crate::disk::{Dir, File, layout};
+use crate::log::LogTip;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
+
+/// The hash of a property, and the number of a record with it.
+pub(super) type IndexEntry = (u64, u64);
 
 /// The format of the file and of its keys. A file of another format is not used.
 const FORMAT: u32 = 1;
