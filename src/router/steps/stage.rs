@@ -3,7 +3,7 @@
 use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
 use super::compose;
 use super::resolve::AddressedMessages;
-use super::staging_unit::{StagingUnit, UnstagedMessages, has_cause};
+use super::staging_unit::{StagingUnit, UnstagedMessages, has_cause, unit_of};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::test_sizes;
@@ -399,7 +399,7 @@ impl StageStep<'_> {
         }
         if let Some(about) = &whole.about {
             self.pending.failed(&NoticeText::item(about), e.to_string());
-            left.own.insert(about.clone());
+            left.own.insert(unit_of(about).to_owned());
         }
         let first = entries.iter().position(|entry| whole.has(&entry.record));
         let removed = entries.split_off(first.unwrap_or(entries.len()));

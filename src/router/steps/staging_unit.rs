@@ -1,6 +1,7 @@
 //! Records that are staged together or not at all.
 
 use super::batch_message::{BatchMessage, MessageRuling};
+use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST};
 use crate::message::record::Record;
 use std::collections::HashSet;
 
@@ -8,12 +9,12 @@ use std::collections::HashSet;
 #[derive(Default)]
 pub(super) struct UnstagedMessages {
     pub(super) claims: HashSet<String>,
-    /// The subjects of notices.
+    /// The units of notices.
     pub(super) own: HashSet<String>,
 }
 
 /// Letters that are staged together or not at all: the lines of a file with their consequences, or notices with one
-/// subject.
+/// subject or about the deadlines of one message.
 pub(super) struct StagingUnit {
     pub(super) claim: Option<String>,
     pub(super) about: Option<String>,
@@ -29,7 +30,8 @@ impl StagingUnit {
 
     pub(super) fn has(&self, record: &Record) -> bool {
         self.claim.is_some() && record.claim() == self.claim.as_deref()
-            || self.about.is_some() && record.about() == self.about.as_deref()
+            || self.about.is_some()
+                && record.about().map(unit_of) == self.about.as_deref().map(unit_of)
     }
 }
 
@@ -39,7 +41,15 @@ impl UnstagedMessages {
             || letter
                 .content
                 .about()
-                .is_some_and(|about| self.own.contains(about))
+                .is_some_and(|about| self.own.contains(unit_of(about)))
+    }
+}
+
+/// The unit of a notice with this subject. The notice of an expiry ends the deadline, so its escalation is recorded with it.
+pub(super) fn unit_of(about: &str) -> &str {
+    match about.split_once(' ') {
+        Some((EXPIRED | OVERDUE | OVERDUE_AT_LAST, seq)) => seq,
+        _ => about,
     }
 }
 
