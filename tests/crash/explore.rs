@@ -5,6 +5,7 @@ use super::story::{Act, Play, Story};
 use crate::sim::{Control, Crash, Fate, Random};
 use mailbag::Result;
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 /// The figures of an exploration.
@@ -18,15 +19,17 @@ pub(crate) struct Figures {
     pub(crate) second: usize,
     /// Calls that failed.
     pub(crate) failures: usize,
+    /// Endings that were looked at.
+    pub(crate) ends: usize,
     pub(crate) time: Duration,
 }
 
 /// The part of a story that is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Size {
-    /// Some points, chosen by the seed.
+    /// Some points and calls, chosen by the seed.
     Sample,
-    /// Every first crash and every call, with one second crash or one error each.
+    /// Every first crash and every call, with some second crashes and one error each.
     First,
     /// Every second crash and every error as well.
     Full,
@@ -41,12 +44,19 @@ impl Size {
             _ => Size::Sample,
         }
     }
+
+    /// One first crash in this number has a second one.
+    fn second(self) -> usize {
+        match self {
+            Size::Sample => 3,
+            Size::First => 10,
+            Size::Full => 1,
+        }
+    }
 }
 
 /// The number of first crashes and of failing calls in a sample of a story.
 pub(crate) const SAMPLE: usize = 24;
-/// In a sample, one first crash in this number has a second crash.
-const SECOND: usize = 3;
 
 /// The seed of this run.
 pub(crate) fn seed() -> u64 {
@@ -138,8 +148,15 @@ impl<'s> Exploration<'s> {
             for at in self.points(scene.steps, steps) {
                 // An act that has returned is a promise.
                 self.without = without.clone().filter(|_| at < steps);
-                let crashes = whole.machine.crashes(at, fates, &mut self.random);
-                for crash in self.few(crashes) {
+                let mut first = fates.to_vec();
+                if whole.machine.is_name_next(at) {
+                    first.retain(|fate| ![Fate::Journal, Fate::PerDirectory].contains(fate));
+                }
+                let mut crashes = whole.machine.crashes(at, &first, &mut self.random);
+                if self.size == Size::Sample {
+                    crashes = self.random.some_of(crashes, 2);
+                }
+                for crash in crashes {
                     self.after(&scene, at - scene.steps, crash, fates);
                     if self.control.is_some() && !self.wrong.is_empty() {
                         return;
@@ -159,14 +176,6 @@ impl<'s> Exploration<'s> {
         }
         let acts = self.story.acts.iter().filter(|act| act.has_steps()).count();
         self.random.some_of(points, SAMPLE / 2 / acts.max(1) + 1)
-    }
-
-    /// The disks after a crash at one point in a run of this size.
-    fn few(&mut self, crashes: Vec<Crash>) -> Vec<Crash> {
-        if self.size > Size::Sample {
-            return crashes;
-        }
-        self.random.some_of(crashes, 2)
     }
 
     /// The ending of the story without this act, if the act is not repeated.
@@ -189,7 +198,7 @@ impl<'s> Exploration<'s> {
 
     /// The story goes on after a crash, which a second one interrupts.
     fn after(&mut self, scene: &Scene, at: usize, crash: Crash, fates: &[Fate]) {
-        let place = format!("act {}, step {at}, {}", scene.act, crash.fate);
+        let place = &format_args!("act {}, step {at}, {}", scene.act, crash.fate);
         let mut play = scene.play.on(crash.machine);
         let mut next = self.next_after(scene.act);
         while !self.story.acts[next].has_steps() {
@@ -202,18 +211,23 @@ impl<'s> Exploration<'s> {
         }
         self.figures.states += 1;
         let mut recovered = play.clone();
-        if !self.act(&mut recovered, next, &place) {
+        if !self.act(&mut recovered, next, place) {
             return;
         }
         let steps = recovered.machine.steps();
-        self.finish(recovered.clone(), next + 1, &place);
-        let points = match self.size {
-            Size::Full => (begun..=steps).collect(),
-            Size::Sample if self.random.below(SECOND) > 0 => Vec::new(),
-            _ => vec![begun + self.random.below(steps + 1 - begun)],
-        };
+        // A control is rarely missed by the first crash alone.
+        if self.control.is_none() && self.random.below(self.size.second()) > 0 {
+            self.finish(recovered, next + 1, place);
+            return;
+        }
+        self.finish(recovered.clone(), next + 1, place);
+        let (mut points, mut fates): (Vec<usize>, _) = ((begun..=steps).collect(), fates.to_vec());
+        if self.size < Size::Full {
+            points = self.random.some_of(points, 1);
+            fates = vec![*self.random.pick(&fates)];
+        }
         for second in points {
-            let mut crashes = recovered.machine.crashes(second, fates, &mut self.random);
+            let mut crashes = recovered.machine.crashes(second, &fates, &mut self.random);
             if self.size < Size::Full {
                 crashes = self.random.some_of(crashes, 1);
             }
@@ -223,16 +237,16 @@ impl<'s> Exploration<'s> {
                     continue;
                 }
                 self.figures.second += 1;
-                let place = format!("{place}; then step {second}, {}", crash.fate);
-                if self.act(&mut again, next, &place) {
-                    self.finish(again, next + 1, &place);
+                let place = &format_args!("{place}; then step {second}, {}", crash.fate);
+                if self.act(&mut again, next, place) {
+                    self.finish(again, next + 1, place);
                 }
             }
         }
     }
 
     /// Plays an act, and the acts after it to the end.
-    pub(crate) fn go_on(&mut self, mut play: Play, act: usize, place: &str) {
+    pub(crate) fn go_on(&mut self, mut play: Play, act: usize, place: &dyn Display) {
         if self.is_new(&play, act) && self.act(&mut play, act, place) {
             self.finish(play, act + 1, place);
         }
@@ -246,7 +260,7 @@ impl<'s> Exploration<'s> {
         done
     }
 
-    fn act(&mut self, play: &mut Play, act: usize, place: &str) -> bool {
+    fn act(&mut self, play: &mut Play, act: usize, place: &dyn Display) -> bool {
         let done = self.play(play, act);
         if let Err(e) = &done {
             self.complain(place, format!("act {act} then fails: {e}"));
@@ -254,7 +268,7 @@ impl<'s> Exploration<'s> {
         done.is_ok()
     }
 
-    fn finish(&mut self, mut play: Play, from: usize, place: &str) {
+    fn finish(&mut self, mut play: Play, from: usize, place: &dyn Display) {
         for act in from..self.story.acts.len() {
             let is_mailbags = matches!(self.story.acts[act], Act::Do(..) | Act::Once(..));
             if is_mailbags && !self.is_shown_new(&play, act) || !self.act(&mut play, act, place) {
@@ -264,6 +278,7 @@ impl<'s> Exploration<'s> {
         if !self.is_shown_new(&play, self.story.acts.len()) {
             return;
         }
+        self.figures.ends += 1;
         let wrong = match end(self.story, &mut play) {
             Ok(ending) if self.without.as_ref() == Some(&ending) => return,
             Ok(ending) => ending.differences(&self.ending),
@@ -287,7 +302,7 @@ impl<'s> Exploration<'s> {
             .insert((play.machine.shown(), act, play.taken.len(), either))
     }
 
-    pub(crate) fn complain(&mut self, place: &str, what: String) {
+    pub(crate) fn complain(&mut self, place: &dyn Display, what: String) {
         self.wrong
             .push(format!("{}: {place}:\n  {what}", self.story.name));
     }

@@ -5,6 +5,7 @@ use super::explore::{Exploration, SAMPLE, Scene, Size};
 use super::story::Play;
 use crate::sim::{Call, ERRORS, Failure, Fate};
 use rustix::io::Errno;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -21,17 +22,17 @@ impl Exploration<'_> {
             whole.play(&self.story.acts[scene.act]).ok();
             let calls = whole.machine.calls();
             let without = self.ending_without(scene.act);
-            let mut numbers: Vec<usize> = (0..calls.len()).collect();
+            let mut calls: Vec<_> = calls.iter().enumerate().collect();
             if self.size == Size::Sample {
-                numbers = self.random.some_of(numbers, SAMPLE / acts + 1);
+                calls = self.random.some_of(calls, SAMPLE / acts + 1);
             }
-            for number in numbers {
-                let mut failures = failures(number, &calls[number]);
+            for (number, call) in calls {
+                let mut failures = failures(number, call);
                 if self.size < Size::Full {
                     failures = self.random.some_of(failures, 1);
                 }
                 for failure in failures {
-                    self.fail(&scene, &calls[number], failure, without.as_ref());
+                    self.fail(&scene, call, failure, without.as_ref());
                 }
             }
         }
@@ -42,7 +43,7 @@ impl Exploration<'_> {
     fn fail(&mut self, scene: &Scene, call: &Call, failure: Failure, without: Option<&Ending>) {
         let error = std::io::Error::from_raw_os_error(failure.errno);
         let lasts = if failure.lasts { ", and so on" } else { "" };
-        let place = format!("act {}: {call} fails: {error}{lasts}", scene.act);
+        let place = &format_args!("act {}: {call} fails: {error}{lasts}", scene.act);
         self.figures.failures += 1;
         let mut play = scene.play.clone();
         play.machine.watch();
@@ -53,32 +54,37 @@ impl Exploration<'_> {
         }));
         play.machine.fail(None);
         if played.is_err() {
-            self.complain(&place, "mailbag panicked".to_owned());
+            self.complain(place, "mailbag panicked".to_owned());
             return;
         }
         let next = self.next_after(scene.act);
         let is_refused = matches!(played, Ok(Some(_)));
         self.without = without.filter(|_| is_refused).cloned();
         if call.name.is_sync() && failure.errno == Errno::IO.raw_os_error() {
-            self.cut(&play, next, &place, 1);
+            self.cut(&play, next, place, 1);
             // Recovery acts on bytes that are in memory only.
             let mut recovered = play.clone();
             if self.play(&mut recovered, next).is_ok() {
-                self.cut(&recovered, next, &format!("{place}; then act {next}"), 3);
+                self.cut(
+                    &recovered,
+                    next,
+                    &format_args!("{place}; then act {next}"),
+                    3,
+                );
             }
         }
-        self.go_on(play, next, &place);
+        self.go_on(play, next, place);
         self.without = None;
     }
 
     /// Cuts the power after the last step. The story goes on with at most this number of disks.
-    fn cut(&mut self, play: &Play, next: usize, place: &str, most: usize) {
+    fn cut(&mut self, play: &Play, next: usize, place: &dyn Display, most: usize) {
         let steps = play.machine.steps();
         let fates = [Fate::Journal, Fate::Unordered];
         let crashes = play.machine.crashes(steps, &fates, &mut self.random);
         for crash in self.random.some_of(crashes, most) {
-            let place = format!("{place}; then {}", crash.fate);
-            self.go_on(play.on(crash.machine), next, &place);
+            let place = &format_args!("{place}; then {}", crash.fate);
+            self.go_on(play.on(crash.machine), next, place);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::sim::Machine;
 use mailbag::Result;
 use mailbag::base::clock::{self, Stamp};
-use mailbag::base::{process, set_test_variable};
+use mailbag::base::set_test_variable;
 use mailbag::disk::Dir;
 use mailbag::router::daemon::pass;
 use mailbag::{Room, agent};
@@ -40,6 +40,8 @@ pub(crate) enum Act {
     Take(&'static str),
     /// A recipient moves its unread mail to `seen/` without a sync.
     MoveLoosely(&'static str),
+    /// Another program changes files, which is durable immediately.
+    Outside(fn(&Machine)),
     /// Time passes, in seconds.
     Wait(i64),
     /// mailbag does something in a room. A crash can stop it, and then it does it again.
@@ -152,18 +154,14 @@ impl Play {
             machine,
             now: Stamp::from_micros(self.now.micros() + BETWEEN * 1_000_000),
             processes: self.processes + 1,
-            ..self.clone()
+            taken: self.taken.clone(),
         }
     }
 
     /// Calls `act` on this computer as a process of its own.
     pub(crate) fn as_process<T>(&mut self, act: impl FnOnce() -> T) -> T {
         self.processes += 1;
-        process::set(Some(self.processes));
-        clock::set(Some(self.now));
-        let done = self.machine.run(act);
-        clock::set(None);
-        process::set(None);
+        let done = self.machine.run_as(self.processes, self.now, act);
         self.now = Stamp::from_micros(self.now.micros() + BETWEEN * 1_000_000);
         done
     }
@@ -199,6 +197,7 @@ impl Play {
                         .try_for_each(|name| inbox.rename(name, &seen, name, "move"))
                 });
             }
+            Act::Outside(act) => act(&self.machine),
             Act::Wait(seconds) => {
                 self.now = Stamp::from_micros(self.now.micros() + seconds * 1_000_000)
             }

@@ -10,7 +10,7 @@ use crate::sim::{
 };
 use mailbag::Room as RealRoom;
 use mailbag::base::clock::{self, Stamp};
-use mailbag::base::{process, set_test_variable};
+use mailbag::base::set_test_variable;
 use mailbag::query::status::{self, BlockedPath};
 use mailbag::query::verify::verify;
 use mailbag::router::daemon::{self, PassResult};
@@ -98,20 +98,16 @@ impl Room {
 
     /// Does something on the computer at this hour, as a process of its own.
     fn at<T>(&mut self, hour: Option<u32>, act: impl FnOnce() -> T) -> T {
-        self.set_clock(hour);
-        process::set(Some(1000 + self.uses));
-        let done = self.machine.run(act);
-        process::set(None);
-        clock::set(None);
-        done
+        let now = self.next_moment(hour);
+        self.machine.run_as(1000 + self.uses, now, act)
     }
 
-    fn set_clock(&mut self, hour: Option<u32>) {
+    /// A moment of this hour, later than all before.
+    fn next_moment(&mut self, hour: Option<u32>) -> Stamp {
         self.uses += 1;
         let begun = hour.map_or(TODAY.to_owned(), instant);
         let begun = Stamp::parse(&begun).expect("a time").micros();
-        let now = begun + i64::from(self.uses) * BETWEEN * 1_000_000;
-        clock::set(Some(Stamp::from_micros(now)));
+        Stamp::from_micros(begun + i64::from(self.uses) * BETWEEN * 1_000_000)
     }
 
     /// Looks at the room.
@@ -223,7 +219,7 @@ impl Room {
         };
         self.dropped += 1;
         let place = path(&format!("outbox/{}/{}", file.sender, file.name));
-        self.set_clock(state.hour);
+        clock::set(Some(self.next_moment(state.hour)));
         self.machine.write(place, file.letter.bytes());
         clock::set(None);
     }

@@ -1,6 +1,5 @@
 //! The calls that a machine has seen, and which of them fail or have no effect.
 
-use super::disk::Change;
 use rustix::io::Errno;
 use std::fmt;
 use std::path::PathBuf;
@@ -178,6 +177,10 @@ impl Failing {
         }
     }
 
+    pub(super) fn is_active(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// The failure of the call with this number. `bytes` is the length of a write.
     pub(super) fn injection(&mut self, number: usize, name: CallName, bytes: usize) -> Injection {
         let Some(failure) = self.failure else {
@@ -196,26 +199,4 @@ impl Failing {
         }
         Injection::None
     }
-}
-
-/// A change in words.
-pub(super) fn words(change: &Change, paths: &[PathBuf]) -> String {
-    let (what, detail) = match change {
-        Change::Make { .. } => ("the new name", String::new()),
-        Change::Rename { .. } => ("the rename of", String::new()),
-        Change::Remove { .. } => ("the removal of", String::new()),
-        Change::Write { at, bytes, .. } => ("the write to", format!(" ({} at {at})", bytes.len())),
-        Change::Put { .. } => ("the content of", String::new()),
-        Change::SetLength { length, .. } => ("the length of", format!(" ({length})")),
-        Change::SetModified { .. } => ("the time of", String::new()),
-        Change::SetMode { mode, .. } => ("the mode of", format!(" ({mode:o})")),
-        Change::Sync(_) | Change::SyncData(_) | Change::SyncAll => ("the sync of", String::new()),
-        Change::FailedSync(_) => ("the failed sync of", String::new()),
-        Change::Forget(_) => ("forgetting", String::new()),
-    };
-    let paths: Vec<String> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    format!("{what} {}{detail}", paths.join(" to "))
 }

@@ -2,9 +2,9 @@
 //!
 //! A number is never used again, so a change can be applied to a disk without earlier changes.
 
+use super::fingerprint::FastHasher;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
@@ -102,6 +102,27 @@ impl Change {
         }
     }
 
+    /// The change in words, to go before its path and after it.
+    pub(super) fn words(&self) -> (&'static str, String) {
+        match self {
+            Change::Make { .. } => ("the new name", String::new()),
+            Change::Rename { .. } => ("the rename of", String::new()),
+            Change::Remove { .. } => ("the removal of", String::new()),
+            Change::Write { at, bytes, .. } => {
+                ("the write to", format!(" ({} at {at})", bytes.len()))
+            }
+            Change::Put { .. } => ("the content of", String::new()),
+            Change::SetLength { length, .. } => ("the length of", format!(" ({length})")),
+            Change::SetModified { .. } => ("the time of", String::new()),
+            Change::SetMode { mode, .. } => ("the mode of", format!(" ({mode:o})")),
+            Change::Sync(_) | Change::SyncData(_) | Change::SyncAll => {
+                ("the sync of", String::new())
+            }
+            Change::FailedSync(_) => ("the failed sync of", String::new()),
+            Change::Forget(_) => ("forgetting", String::new()),
+        }
+    }
+
     pub(super) fn is_of_names(&self) -> bool {
         self.named().is_some()
     }
@@ -173,7 +194,7 @@ impl Inode {
     /// A number for the content and the mode.
     pub(super) fn digest(&self) -> u64 {
         *self.digest.get_or_init(|| {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FastHasher::default();
             (&self.content, self.mode).hash(&mut hasher);
             hasher.finish()
         })

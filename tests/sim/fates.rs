@@ -3,8 +3,9 @@
 use super::Random;
 use super::disk::{Change, Disk};
 use super::per_directory::Directories;
-use super::state::{Pending, State};
+use super::state::{Pending, State, Step};
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// A kind of crash.
@@ -33,8 +34,23 @@ impl Fate {
 const MOST: usize = 64;
 const AT_RANDOM: usize = 16;
 
+/// A description that is made when it is shown: most crashes end well.
+pub(crate) struct Words(Box<dyn Fn() -> String>);
+
+impl Words {
+    pub(super) fn new(words: impl Fn() -> String + 'static) -> Words {
+        Words(Box::new(words))
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0())
+    }
+}
+
 /// A disk after a power cut, and a description.
-pub(super) type Outcome = (String, Disk);
+pub(super) type Outcome = (Words, Disk);
 
 /// Every disk that a power cut can leave.
 pub(super) fn cut(state: &State, fate: Fate, random: &mut Random) -> Vec<Outcome> {
@@ -109,10 +125,7 @@ fn byte_options(state: &State) -> usize {
 }
 
 /// Gives the files of a disk with settled bytes a part of the others.
-fn put_bytes(disk: &mut Disk, state: &State, bytes: Bytes, random: &mut Random) -> String {
-    if byte_options(state) == 1 {
-        return String::new();
-    }
+fn put_bytes(disk: &mut Disk, state: &State, bytes: Bytes, random: &mut Random) {
     let mut own = BTreeMap::new();
     for pending in &state.pending {
         let change = pending.change();
@@ -131,7 +144,22 @@ fn put_bytes(disk: &mut Disk, state: &State, bytes: Bytes, random: &mut Random) 
             _ => disk.apply(change, pending.step.when),
         }
     }
-    format!(", bytes {bytes:?}").to_lowercase()
+}
+
+/// A description of an outcome with all names before the next one.
+fn words(
+    kept: &'static str,
+    all: &'static str,
+    next: Option<&&Arc<Pending>>,
+    bytes: Bytes,
+) -> Words {
+    let next = next.map(|next| Arc::clone(&next.step));
+    Words::new(move || {
+        let names = next
+            .as_ref()
+            .map_or(all.to_owned(), |next| format!("{kept} until before {next}"));
+        format!("power cut, {names}, bytes {bytes:?}")
+    })
 }
 
 /// All names up to a point, and no later one.
@@ -160,12 +188,10 @@ fn journal(state: &State, random: &mut Random) -> Vec<Outcome> {
             more => more - 1,
         };
         let mut disk = prefixes[names].clone();
-        let bytes = put_bytes(&mut disk, state, BYTES[choice[1]], random);
-        let next = match open.get(names) {
-            Some(next) => format!("names in order until before {}", next.step.words),
-            None => "all names".to_owned(),
-        };
-        outcomes.push((format!("power cut, {next}{bytes}"), disk));
+        let bytes = BYTES[choice[1]];
+        put_bytes(&mut disk, state, bytes, random);
+        let next = open.get(names);
+        outcomes.push((words("names in order", "all names", next, bytes), disk));
     }
     outcomes
 }
@@ -175,18 +201,19 @@ fn per_directory(state: &State, random: &mut Random) -> Vec<Outcome> {
     let directories = Directories::new(state);
     let mut outcomes = Vec::new();
     for steps in directories.written()..=directories.names.len() {
-        let names = match directories.names.get(steps) {
-            Some(next) => format!(
-                "synced directories, others until before {}",
-                next.step.words
-            ),
-            None => "all directories".to_owned(),
-        };
+        let next = directories.names.get(steps);
         for is_deep in [false, true] {
+            let names = directories.disk(steps, is_deep);
             for bytes in &BYTES[..byte_options(state)] {
-                let mut disk = directories.disk(steps, is_deep);
-                let bytes = put_bytes(&mut disk, state, *bytes, random);
-                outcomes.push((format!("power cut, {names}{bytes}"), disk));
+                let mut disk = names.clone();
+                put_bytes(&mut disk, state, *bytes, random);
+                let words = words(
+                    "synced directories, others",
+                    "all directories",
+                    next,
+                    *bytes,
+                );
+                outcomes.push((words, disk));
             }
         }
     }
@@ -210,18 +237,17 @@ fn unordered(state: &State, random: &mut Random) -> Vec<Outcome> {
             continue;
         }
         let mut disk = state.settled.clone();
-        let mut words = Vec::new();
+        let mut lost = Vec::new();
         for (pending, option) in state.pending.iter().zip(&choice) {
-            words.extend(apply_part(&mut disk, pending, *option, random));
-        }
-        let words = match words.len() {
-            0 => "everything is there".to_owned(),
-            all if all == choice.len() && choice.iter().all(|c| *c == MISSING) => {
-                "only what was synced".to_owned()
+            if let Some(part) = apply_part(&mut disk, pending, *option, random) {
+                lost.push((part, Arc::clone(&pending.step)));
             }
-            _ => words.join(", "),
-        };
-        outcomes.push((format!("power cut, no order, {words}"), disk));
+        }
+        let words = Words::new(move || {
+            let lost: Vec<String> = lost.iter().map(|(part, step)| part.of(step)).collect();
+            format!("power cut, no order, except: {}", lost.join(", "))
+        });
+        outcomes.push((words, disk));
     }
     outcomes
 }
@@ -234,24 +260,41 @@ fn step_options(pending: &Pending) -> usize {
     }
 }
 
-/// Applies a part of a step. Returns a description of the missing part.
+/// The part of a step that is there.
+enum Part {
+    Nothing,
+    Zeros,
+    Bytes(usize),
+}
+
+impl Part {
+    fn of(&self, step: &Step) -> String {
+        match self {
+            Part::Nothing => format!("without {step}"),
+            Part::Zeros => format!("zeros for {step}"),
+            Part::Bytes(part) => format!("{part} bytes of {step}"),
+        }
+    }
+}
+
+/// Applies a part of a step. `None` if it is the whole step.
 fn apply_part(
     disk: &mut Disk,
     pending: &Pending,
     option: usize,
     random: &mut Random,
-) -> Option<String> {
+) -> Option<Part> {
     let (step, when) = (&pending.step, pending.step.when);
     match (&step.change, option) {
-        (_, MISSING) => Some(format!("without {}", step.words)),
+        (_, MISSING) => Some(Part::Nothing),
         (Change::Write { file, at, bytes }, ZEROS) => {
             disk.write_without_content(*file, *at, bytes.len(), when);
-            Some(format!("zeros for {}", step.words))
+            Some(Part::Zeros)
         }
         (Change::Write { file, at, bytes }, TORN) => {
             let part = 1 + random.below(bytes.len() - 1);
             disk.write(*file, *at, &bytes[..part], when);
-            Some(format!("{part} bytes of {}", step.words))
+            Some(Part::Bytes(part))
         }
         (change, _) => {
             disk.apply(change, when);

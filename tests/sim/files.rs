@@ -67,8 +67,7 @@ impl Fs for Handle {
             let Some(change) = rename(disk, from, to, existing)? else {
                 return Ok(());
             };
-            let call = inner.calls.last().expect("the call was noted");
-            let durability = if inner.is_controlled(call, ControlKind::Late) {
+            let durability = if inner.is_controlled(ControlKind::Late) {
                 Durability::ByLaterSync
             } else {
                 Durability::BySync
@@ -278,8 +277,7 @@ impl Fs for Handle {
             let failed = inner.injected(number, errno);
             return inner.end(number, failed);
         }
-        let call = inner.calls[number].clone();
-        if !inner.is_controlled(&call, ControlKind::Swallow) {
+        if !inner.is_controlled(ControlKind::Swallow) {
             inner.step(change, &paths, Durability::BySync);
         }
         inner.end(number, Ok(()))

@@ -3,8 +3,42 @@
 use super::disk::{Change, Content, Disk, Id, ROOT};
 use super::state::State;
 use std::collections::BTreeSet;
-use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+
+/// A hash of 64 bits, a word at a time. The standard one takes a tenth of the time of all crashes.
+#[derive(Default)]
+pub(super) struct FastHasher(u64);
+
+impl FastHasher {
+    fn add(&mut self, word: u64) {
+        let mixed = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}
+
+impl Hasher for FastHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words
+            .iter()
+            .for_each(|word| self.add(u64::from_le_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.add(u64::from_le_bytes(last) ^ (bytes.len() as u64) << 56);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.add(word);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.add(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        (self.0 ^ (self.0 >> 32)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+}
 
 /// The fingerprint of a disk with only durable steps.
 pub(super) fn of_disk(disk: &Disk) -> u64 {
@@ -25,7 +59,7 @@ pub(super) fn touched(state: &State) -> BTreeSet<Id> {
 
 /// A number that is cheap to compute. It is the same only for equal disks after crashes at one point.
 pub(super) fn of_touched(disk: &Disk, touched: &BTreeSet<Id>) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FastHasher::default();
     for id in touched {
         disk.get(*id).digest().hash(&mut hasher);
     }
@@ -46,7 +80,7 @@ pub(super) fn of_state(state: &State) -> u64 {
 /// Numbers inodes in the order of the names, because their own numbers depend on the past.
 #[derive(Default)]
 struct Walk {
-    hasher: DefaultHasher,
+    hasher: FastHasher,
     /// By inode; zero until it has one.
     numbers: Vec<usize>,
     last: usize,

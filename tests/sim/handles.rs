@@ -105,14 +105,16 @@ impl Drop for Handle {
 
 impl Inner {
     pub(super) fn begin(&mut self, name: CallName, paths: &[PathBuf]) -> usize {
-        self.calls.push(Call {
-            name,
-            paths: paths.to_vec(),
-            result: Ok(()),
-            is_injected: false,
-            step: self.steps.len(),
-        });
-        self.calls.len() - 1
+        if self.notes_calls() {
+            self.calls.push(Call {
+                name,
+                paths: paths.to_vec(),
+                result: Ok(()),
+                is_injected: false,
+                step: self.steps.len(),
+            });
+        }
+        self.calls.len().saturating_sub(1)
     }
 
     pub(super) fn injected<T>(&mut self, number: usize, errno: Errno) -> Result<T> {
@@ -121,8 +123,11 @@ impl Inner {
     }
 
     pub(super) fn end<T>(&mut self, number: usize, result: Result<T>) -> std::io::Result<T> {
-        if let Err(errno) = &result {
-            self.calls[number].result = Err(errno.raw_os_error());
+        if let Err(errno) = &result
+            && self.notes_calls()
+            && let Some(call) = self.calls.get_mut(number)
+        {
+            call.result = Err(errno.raw_os_error());
         }
         Ok(result?)
     }

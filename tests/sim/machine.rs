@@ -1,13 +1,14 @@
 //! One computer.
 
-use super::calls::{Call, Control, ControlKind, Failing, Failure, words};
+use super::calls::{Call, Control, ControlKind, Failing, Failure};
 use super::disk::{Change, Content, Disk, Id, Inode, Name, ROOT};
-use super::fates::{self, Fate};
+use super::fates::{self, Fate, Words};
 use super::fingerprint;
 use super::handles::Handle;
 use super::random::Random;
 use super::state::{Durability, State, Step};
-use mailbag::base::clock::Stamp;
+use mailbag::base::clock::{self, Stamp};
+use mailbag::base::process;
 use mailbag::disk::fs::{Fs, Lock};
 use mailbag::disk::root::with_root;
 use std::collections::{HashMap, HashSet};
@@ -21,8 +22,7 @@ pub(crate) struct Machine(pub(super) Arc<Mutex<Inner>>);
 
 /// A computer after a crash.
 pub(crate) struct Crash {
-    /// A description.
-    pub(crate) fate: String,
+    pub(crate) fate: Words,
     pub(crate) machine: Machine,
 }
 
@@ -40,6 +40,7 @@ pub(super) struct Inner {
     /// After a number of steps: where the last crash was.
     cursor: (usize, State),
     pub(super) calls: Vec<Call>,
+    is_watched: bool,
     pub(super) failing: Failing,
     control: Option<Control>,
     /// Open files that can be written to.
@@ -96,8 +97,17 @@ impl Machine {
 
     /// Calls `act` on this computer.
     pub(crate) fn run<T>(&self, act: impl FnOnce() -> T) -> T {
-        // HERE: set the thread's clock and process id, once `mailbag::base` has `clock::set` and `process::set`.
         with_root(self.root(), act)
+    }
+
+    /// Calls `act` as a process with this number at this time.
+    pub(crate) fn run_as<T>(&self, id: u32, now: Stamp, act: impl FnOnce() -> T) -> T {
+        process::set(Some(id));
+        clock::set(Some(now));
+        let done = self.run(act);
+        clock::set(None);
+        process::set(None);
+        done
     }
 
     /// An independent computer with the same disk and the same crash points. It has no open files and no locks, and nothing
@@ -128,12 +138,20 @@ impl Machine {
         self.lock().steps.len()
     }
 
+    /// Returns true if the step after this number of steps changes names and is not durable immediately. Then a crash
+    /// before it leaves no other disk than one after it, on a file system that keeps an order of names.
+    pub(crate) fn is_name_next(&self, at: usize) -> bool {
+        self.lock().steps.get(at).is_some_and(|step| {
+            step.change.is_of_names() && step.durability != Durability::Immediate
+        })
+    }
+
     /// The first steps in words.
     pub(crate) fn steps_in_words(&self, at: usize) -> Vec<String> {
         let inner = self.lock();
         inner.steps[..at]
             .iter()
-            .map(|step| step.words.clone())
+            .map(|step| step.to_string())
             .collect()
     }
 
@@ -144,7 +162,9 @@ impl Machine {
 
     /// Starts a new list of calls.
     pub(crate) fn watch(&self) {
-        self.lock().calls.clear();
+        let mut inner = self.lock();
+        inner.is_watched = true;
+        inner.calls.clear();
     }
 
     /// Chooses a call that fails without effect. `None` ends all failures.
@@ -209,6 +229,7 @@ impl Inner {
             cursor: (0, state.clone()),
             now: state,
             calls: Vec::new(),
+            is_watched: false,
             failing: Failing::default(),
             control: None,
             writers: HashMap::new(),
@@ -217,9 +238,16 @@ impl Inner {
         }
     }
 
-    pub(super) fn is_controlled(&self, call: &Call, kind: ControlKind) -> bool {
-        let control = self.control.as_ref();
-        control.is_some_and(|control| control.kind == kind && (control.matches)(call))
+    /// Returns true if the control wants the present call.
+    pub(super) fn is_controlled(&self, kind: ControlKind) -> bool {
+        let (control, call) = (self.control.as_ref(), self.calls.last());
+        let both = control.filter(|control| control.kind == kind).zip(call);
+        both.is_some_and(|(control, call)| (control.matches)(call))
+    }
+
+    /// Returns true if the calls are of use: most runs need none.
+    pub(super) fn notes_calls(&self) -> bool {
+        self.is_watched || self.control.is_some() || self.failing.is_active()
     }
 
     pub(super) fn time(&mut self) -> i128 {
@@ -229,7 +257,6 @@ impl Inner {
 
     /// Does a step.
     pub(super) fn step(&mut self, change: Change, paths: &[PathBuf], durability: Durability) {
-        let words = words(&change, paths);
         let when = match &change {
             Change::Make { new, .. } => new.changed,
             _ => self.time(),
@@ -237,7 +264,7 @@ impl Inner {
         let step = Arc::new(Step {
             change,
             when,
-            words,
+            paths: paths.to_vec(),
             durability,
         });
         self.now.advance(&step);
@@ -263,10 +290,10 @@ impl Inner {
             Machine::with(inner)
         };
         let mut crashes = vec![Crash {
-            fate: "killed".to_owned(),
+            fate: Words::new(|| "killed".to_owned()),
             machine: killed(state.clone()),
         }];
-        let Some(next) = self.steps.get(at) else {
+        let Some(next) = self.steps.get(at).cloned() else {
             return crashes;
         };
         let Change::Write {
@@ -286,11 +313,12 @@ impl Inner {
             state.advance(&Arc::new(Step {
                 change: Change::Write { file, at, bytes },
                 when: next.when,
-                words: next.words.clone(),
+                paths: next.paths.clone(),
                 durability: next.durability,
             }));
+            let next = Arc::clone(&next);
             crashes.push(Crash {
-                fate: format!("killed in {}, after {part} bytes", next.words),
+                fate: Words::new(move || format!("killed in {next}, after {part} bytes")),
                 machine: killed(state),
             });
         }

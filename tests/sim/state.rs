@@ -2,6 +2,8 @@
 
 use super::disk::{Change, Content, Disk, Id};
 use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One call that changes something.
@@ -9,9 +11,18 @@ use std::sync::Arc;
 pub(super) struct Step {
     pub(super) change: Change,
     pub(super) when: i128,
-    /// The call in words.
-    pub(super) words: String,
+    /// The paths of the call, for words.
+    pub(super) paths: Vec<PathBuf>,
     pub(super) durability: Durability,
+}
+
+/// The call in words.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, detail) = self.change.words();
+        let paths: Vec<String> = self.paths.iter().map(|p| p.display().to_string()).collect();
+        write!(f, "{what} {}{detail}", paths.join(" to "))
+    }
 }
 
 /// When a sync makes a step durable.
