@@ -104,3 +104,22 @@ fn a_claim_lapses_and_the_next_one_is_granted() {
             ]),
     );
 }
+
+#[test]
+fn a_steward_releases_the_claims_of_another_agent() {
+    let registry = json!({"agents": [{"id": "alice"}, {"id": "bob", "capabilities": ["steward"]}, {"id": "carol"}]});
+    let claim = json!({"type": "claim", "claims": ["src"]});
+    let waits = json!({"type": "claim", "claims": ["src"], "wait": true});
+    let release = json!({"type": "release", "of": "alice", "claims": ["src"], "body": "gone"});
+    holds(
+        &Story::new("a steward", &["alice", "bob", "carol"])
+            .before([
+                Act::Write("room/registry.json".into(), registry.to_string().into()),
+                drops("alice", "a1", claim),
+                Act::pass(ROOM),
+                drops("carol", "c1", waits),
+                Act::pass(ROOM),
+            ])
+            .then([drops("bob", "b1", release), Act::pass(ROOM)]),
+    );
+}

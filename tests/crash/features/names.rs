@@ -215,3 +215,21 @@ fn patterns_and_roles_reach_their_agents() {
             ]),
     );
 }
+
+/// The person gets one notice of each change, and mail to a lane reaches its owners of the day.
+#[test]
+fn the_charter_changes() {
+    let lanes = |owner: &str| {
+        let text = format!("## Lanes\n- web: {owner}\n");
+        Act::Write("room/charter.md".into(), text.into())
+    };
+    let to_lane = |id| drops("alice", id, json!({"to": "lane:web", "body": "x"}));
+    holds(&Story::new("a charter", &["alice", "bob", "carol"]).then([
+        lanes("bob"),
+        to_lane("a1"),
+        Act::pass(ROOM),
+        lanes("carol"),
+        to_lane("a2"),
+        Act::pass(ROOM),
+    ]));
+}

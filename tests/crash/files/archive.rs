@@ -2,10 +2,16 @@
 
 use super::super::explore::holds;
 use super::super::story::{Act, ROOM, Story, drops};
+use crate::sim::{Machine, Node};
 use mailbag::base::clock::Stamp;
+use mailbag::base::error::Error;
 use mailbag::commands::archive;
+use mailbag::disk::Barrier;
+use mailbag::router::daemon::pass;
+use mailbag::{Result, Room};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::path::Path;
 
 /// Packs everything that there is.
 fn archived() -> Act {
@@ -15,7 +21,7 @@ fn archived() -> Act {
     })
 }
 
-// Equal texts would be a loop, and the order of acceptance would decide which of them is announced late.
+/// Each has its own text: the fourth message with one text would be announced later (P368).
 fn letter(id: &str) -> Act {
     drops("alice", id, json!({"to": "bob", "body": id}))
 }
@@ -111,6 +117,52 @@ fn a_duplicate_after_a_snapshot() {
                 Act::pass(ROOM),
                 letter("a1"),
                 letter("a5"),
+                Act::pass(ROOM),
+            ]),
+    );
+}
+
+/// An old copy of the log comes, and the log is put back. Between them no router routes.
+#[test]
+fn an_older_log_comes_and_goes() {
+    fn swap(machine: &Machine) {
+        machine.rename("/home/room/log", "/home/other");
+        machine.rename("/home/copy", "/home/room/log");
+        machine.rename("/home/other", "/home/copy");
+    }
+    let copies: fn(&Machine) = |machine| {
+        for (path, node) in machine.tree(Path::new("/home/room/log")) {
+            if let (Some(name), Node::File(bytes)) = (path.file_name(), node) {
+                machine.write(Path::new("/home/copy").join(name), bytes);
+            }
+        }
+    };
+    let syncs: fn(&Room) -> Result<()> = |room| {
+        pass(room)?;
+        let mut all = Barrier::new(room.dir.clone());
+        all.everything();
+        all.pass()
+    };
+    let stops: fn(&Room) -> Result<()> = |room| match pass(room) {
+        Ok(_) => Err(Error::state(
+            room.dir.path(),
+            "it was routed with an older log",
+            "",
+        )),
+        Err(_) => Ok(()),
+    };
+    holds(
+        &Story::new("an older log", &["alice", "bob"])
+            .before([letter("a1"), Act::pass(ROOM), Act::Outside(copies)])
+            .then([
+                letter("a2"),
+                Act::pass(ROOM),
+                // Without it, a power cut leaves no trace of the new records.
+                Act::Do(ROOM, syncs),
+                Act::Outside(swap),
+                letter("a3"),
+                Act::Do(ROOM, stops),
+                Act::Outside(swap),
                 Act::pass(ROOM),
             ]),
     );

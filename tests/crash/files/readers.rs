@@ -2,8 +2,8 @@
 
 use super::super::explore::{holds, holds_under};
 use super::super::kept::READ;
-use super::super::story::{Act, ROOM, Story, drops};
-use crate::sim::Fate;
+use super::super::story::{Act, ROOM, Story, at, drops};
+use crate::sim::{Fate, Machine};
 use mailbag::commands::read::{ReadSelection, find};
 use mailbag::disk::Dir;
 use mailbag::query::inbox::InboxMessage;
@@ -11,7 +11,7 @@ use mailbag::room::inbox::mark_all_seen;
 use mailbag::router::daemon::pass;
 use mailbag::{Result, Room};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const INBOX: &str = "room/inbox/bob";
 
@@ -20,8 +20,9 @@ fn story(name: &'static str) -> Story {
     Story::new(name, &["alice", "bob"]).before([letter("a1"), letter("a2"), Act::pass(ROOM)])
 }
 
+/// Each has its own text: a repeated text would be announced later (P368).
 fn letter(id: &str) -> Act {
-    drops("alice", id, json!({"to": "bob", "body": "x"}))
+    drops("alice", id, json!({"to": "bob", "body": id}))
 }
 
 fn mail(inbox: &Dir) -> Result<Vec<String>> {
@@ -154,4 +155,35 @@ fn a_pass_while_mail_is_shown() {
         Act::Move(INBOX),
         Act::pass(ROOM),
     ]));
+}
+
+/// One of several readers takes a message. It is not lost, and nobody else gets it.
+#[test]
+fn mail_is_taken_by_one_of_several_readers() {
+    let to = |to: &'static str| -> fn(&Machine) {
+        match to {
+            "taken" => |machine| moves_first(machine, INBOX, "taken"),
+            _ => |machine| moves_first(machine, "room/inbox/bob/taken", "seen"),
+        }
+    };
+    holds(&story("one of several readers").then([
+        Act::Outside(to("taken")),
+        letter("a3"),
+        Act::pass(ROOM),
+        Act::Outside(to("seen")),
+        Act::pass(ROOM),
+    ]));
+}
+
+/// Moves the oldest message of a directory to another one below the inbox.
+fn moves_first(machine: &Machine, from: &str, to: &str) {
+    let from = at(from);
+    let files = machine.tree(&from).into_keys();
+    let mail =
+        |path: &PathBuf| path.parent() == Some(&from) && path.extension() == Some("json".as_ref());
+    if let Some(file) = files.into_iter().find(mail) {
+        let to = at(INBOX).join(to);
+        machine.make_directory(&to);
+        machine.rename(&file, to.join(file.file_name().expect("it has a name")));
+    }
 }
