@@ -134,7 +134,9 @@ impl BackupRun<'_> {
         self.to.replace(
             layout::INCOMPLETE,
             b"This copy of a mailbag room is not complete. Delete it.\n",
-        )
+        )?;
+        // Otherwise a power cut could leave the copy without the mark, on a file system that keeps no order.
+        self.to.sync()
     }
 
     /// Copies the mail, which routers and recipients move but do not change. A file that is moved afterwards is copied again.
