@@ -1,11 +1,8 @@
 //! Answers to messages. This is the only definition: the router records the result as `answers`, and deadlines, the list
 //! of open items, threads and `mailbag ask` use the record.
 
-use super::Message;
 use super::reference::Reference;
-use super::types::{
-    APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event,
-};
+use super::{Answered, Message, behaviour};
 use std::sync::Arc;
 
 /// The identification of a message for its answers.
@@ -49,37 +46,16 @@ pub struct ReplyReferences<'a> {
     refs: Vec<Reference>,
 }
 
-/// Types that report, announce or ask. A message of such a type answers only the message that it names in `in_reply_to`.
-const OTHERS: [&str; 14] = [
-    "status",
-    "progress",
-    "thinking",
-    "tool_call",
-    "tool_result",
-    "announcement",
-    "broadcast",
-    "alert",
-    "task",
-    "request",
-    MILESTONE,
-    QUESTION,
-    APPROVAL,
-    ESCALATION,
-];
-
-/// Types that match a request by its correlation id alone.
-const RESPONSES: [&str; 2] = ["response", "answer"];
-
 impl<'a> ReplyReferences<'a> {
     /// The connections of a message. `None` if it can answer no other one. An ack is not an answer.
     pub fn of(message: &'a Message) -> Option<ReplyReferences<'a>> {
-        let kind = message.kind();
-        if ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind) {
+        let behaviour = behaviour(message.kind());
+        if behaviour.acted_on_by.is_some() {
             return None;
         }
         let answered = message.text("in_reply_to");
         let names = answered.and_then(Reference::parse);
-        if message.wants_answer() || OTHERS.contains(&kind) || is_session_event(kind) {
+        if message.wants_answer() || behaviour.answers == Answered::Named {
             return names.map(|names| ReplyReferences {
                 names: Some(names),
                 thread: None,
@@ -88,7 +64,7 @@ impl<'a> ReplyReferences<'a> {
             });
         }
         let thread = message.text("thread_id");
-        let correlation = if RESPONSES.contains(&kind) {
+        let correlation = if behaviour.answers == Answered::Correlated {
             answered
         } else {
             None

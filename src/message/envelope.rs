@@ -4,7 +4,8 @@ use super::checked::text_items;
 use super::claim::ClaimChange;
 use super::decision::ApprovalChange;
 use super::record::{EventKind, MessageHead, Record};
-use super::types::{DECISION, ESCALATION, MILESTONE, TYPES, is_session_event};
+use super::table::{TYPES, behaviour};
+use super::types::{DECISION, is_session_event};
 use crate::base::text::joined;
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ const CHANGE_KINDS: [&str; 17] = [
 ];
 /// The types of messages that are events, as a line of the log has them.
 static EVENT_TYPES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let kinds = TYPES.iter().filter(|kind| is_event_type(kind));
+    let kinds = TYPES.iter().filter(|kind| behaviour(kind).event);
     kinds.map(|kind| format!("\"type\":\"{kind}\"")).collect()
 });
 /// Marks before the message of a line that make it an event whatever its type: a change of claims
@@ -88,7 +89,7 @@ impl Envelope {
     /// suffices for most messages.
     pub fn entry_of(record: &Record, head: Option<&MessageHead<'_>>) -> Option<Envelope> {
         let is_possible = match head {
-            Some(head) => may_be_event(record) || is_event_type(head.kind()),
+            Some(head) => may_be_event(record) || behaviour(head.kind()).event,
             None => record.kind() == EventKind::Notice,
         };
         if is_possible {
@@ -114,7 +115,7 @@ impl Envelope {
         let (kind, payload) = match (record.ownership(), record.decision(), text("type")?) {
             (Some(change), ..) => claim_event(change, record.kind(), &actor),
             (_, Some(step), kind) => approval_event(step, kind),
-            (_, _, kind) if is_event_type(&kind) => (kind, Map::new()),
+            (_, _, kind) if behaviour(&kind).event => (kind, Map::new()),
             _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
             _ => return None,
         };
@@ -204,13 +205,8 @@ impl Envelope {
 
 /// All kinds of events.
 pub fn event_kinds() -> impl Iterator<Item = &'static str> {
-    let of_messages = TYPES.iter().copied().filter(|kind| is_event_type(kind));
+    let of_messages = TYPES.iter().copied().filter(|kind| behaviour(kind).event);
     of_messages.chain(CHANGE_KINDS)
-}
-
-/// Returns true if messages of this type are events.
-fn is_event_type(kind: &str) -> bool {
-    [MILESTONE, ESCALATION, DECISION].contains(&kind) || is_session_event(kind)
 }
 
 /// Returns true if a record can be an event whatever the type of its message.

@@ -1,7 +1,7 @@
 //! The head of an accepted message: the fields that the state needs, without a copy.
 
 use super::answer::ConversationKeys;
-use super::{DEFAULT_CHANNEL, Message, Priority, QUESTION, ROUTER_TYPES};
+use super::{DEFAULT_CHANNEL, Message, MessageActor, Priority, QUESTION, behaviour};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -97,13 +97,13 @@ impl<'a> MessageHead<'a> {
 
     /// The channel. `None` for a message to the router only.
     pub fn channel(&self) -> Option<&str> {
-        let is_shown = !ROUTER_TYPES.contains(&&*self.kind);
+        let is_shown = behaviour(&self.kind).acted_on_by != Some(MessageActor::Router);
         is_shown.then(|| self.channel.as_deref().unwrap_or(DEFAULT_CHANNEL))
     }
 
     /// The channel and the type. `None` for a message to the router only.
     pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-        let shown = !ROUTER_TYPES.contains(&&*self.kind);
+        let shown = behaviour(&self.kind).acted_on_by != Some(MessageActor::Router);
         shown.then(|| {
             (
                 self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)),

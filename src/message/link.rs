@@ -11,7 +11,7 @@ use super::checked::digest_of;
 use super::id::{self, far, tag_of};
 use super::record::{EventKind, Record};
 use super::reference::Reference;
-use super::{Message, TypeSenders, senders_of_type};
+use super::{Message, TypeSenders, behaviour};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -306,7 +306,7 @@ pub fn reason_to_stay(message: &Message) -> Option<&'static str> {
         references.any(|text| Reference::parse(text).is_some_and(|one| one.seq().is_some()));
     if message.is_about_claims() || message.is_about_approvals() {
         Some("it changes claims or approvals, which belong to one room")
-    } else if senders_of_type(message.kind()) != TypeSenders::Everyone && !is_bounce {
+    } else if behaviour(message.kind()).senders != TypeSenders::Everyone && !is_bounce {
         Some("messages of its type act on one room, or look like mail of its router or its person")
     } else if has_numbers {
         Some("it refers to a message by number, and each room has its own numbers: write the id")

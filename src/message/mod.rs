@@ -33,15 +33,16 @@ pub mod schema;
 pub mod status;
 pub mod status_line;
 pub mod subject;
+mod table;
 pub mod title;
 mod types;
 
 pub use checked::{
-    DEFAULT_CHANNEL, FIELDS, Message, ROUTERS_OWN, is_decision, is_offer, object, texts, unknown,
+    DEFAULT_CHANNEL, Message, ROUTERS_OWN, is_decision, is_offer, object, texts, unknown,
 };
 pub use priority::Priority;
+pub use table::{Answered, FIELDS, MessageActor, TYPES, TypeBehaviour, TypeSenders, behaviour};
+use types::is_valid_type;
 pub use types::{
-    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, QUESTION, REPORTS,
-    ROUTER_TYPES, TYPES, TypeSenders, goes_to_all, is_acted_on, is_announced,
-    may_go_to_channel_alone, senders_of_type,
+    ALL_CLAIMS, APPROVAL, DECISION, ESCALATION, LINK, MILESTONE, QUESTION, is_announced,
 };

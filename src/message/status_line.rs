@@ -9,7 +9,7 @@
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::text::quoted;
-use crate::message::{REPORTS, id};
+use crate::message::{behaviour, id};
 use serde_json::{Map, Number, Value, json};
 
 /// The types of status lines.
@@ -97,7 +97,7 @@ pub fn takes(word: &str, kind: &str, field: &str) -> bool {
     if OF_ARTIFACTS.contains(&field) {
         word == "artifact"
     } else {
-        word != "artifact" && REPORTS.contains(&kind) && FIELDS.contains(&field)
+        word != "artifact" && behaviour(kind).report && FIELDS.contains(&field)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::error::{Problem, Result};
 use crate::disk::layout;
 use crate::log;
 use crate::message::record::{EventKind, Record};
-use crate::message::{Priority, ROUTER_TYPES, id};
+use crate::message::{MessageActor, Priority, behaviour, id};
 use crate::room::Room;
 use crate::router::watcher::LogWatch;
 use serde::Serialize;
@@ -276,7 +276,8 @@ impl TimelineEntry {
 
     /// Returns true if it matters less to a person: a message to the router, or one of low priority.
     pub fn is_aside(&self) -> bool {
-        ROUTER_TYPES.contains(&self.message.kind.as_str()) || self.message.priority == Priority::Low
+        behaviour(&self.message.kind).acted_on_by == Some(MessageActor::Router)
+            || self.message.priority == Priority::Low
     }
 }
 

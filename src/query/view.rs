@@ -5,7 +5,7 @@ use super::inbox::InboxMessage;
 use super::pending;
 use crate::base::clock::Stamp;
 use crate::base::text::{joined, to_the_second};
-use crate::message::{FIELDS, Priority, ROUTER_TYPES, id, texts, unknown};
+use crate::message::{FIELDS, MessageActor, Priority, behaviour, id, texts, unknown};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -210,7 +210,9 @@ impl<'a> MessageView<'a> {
         let copies = self.copies.unwrap_or_default();
         let mut to: Vec<String> = copies.iter().take(most).map(ToString::to_string).collect();
         match copies.len() {
-            0 if ROUTER_TYPES.contains(&self.kind) => to.push(id::MAILBAG.to_owned()),
+            0 if behaviour(self.kind).acted_on_by == Some(MessageActor::Router) => {
+                to.push(id::MAILBAG.to_owned())
+            }
             0 => to.push(format!("channel {}", self.channel)),
             all if all > most => to.push(format!("{} more", all - most)),
             _ => {}
@@ -221,7 +223,8 @@ impl<'a> MessageView<'a> {
     /// The recipients in few words: their names, or for many the address that the sender wrote and their number.
     pub fn to(&self, most: usize) -> String {
         let count = self.copies.map_or(0, <[_]>::len);
-        let is_named = (1..=most).contains(&count) || ROUTER_TYPES.contains(&self.kind);
+        let is_named = (1..=most).contains(&count)
+            || behaviour(self.kind).acted_on_by == Some(MessageActor::Router);
         if is_named || self.addressed.is_empty() {
             self.recipients(most).join(", ")
         } else {

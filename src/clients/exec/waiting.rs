@@ -8,7 +8,7 @@ use crate::base::limits;
 use crate::commands::follow;
 use crate::features::presence::{self, WorkReport};
 use crate::log::state;
-use crate::message::REPORTS;
+use crate::message::behaviour;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
 use crate::room::sessions;
@@ -157,7 +157,7 @@ impl<'s> DependencyWait<'s> {
     fn follow(&mut self, record: &Record) {
         let is_report = record
             .shown()
-            .is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
+            .is_some_and(|(_, kind)| behaviour(&kind).report);
         let Some(from) = record.from() else { return };
         if is_report
             && self.others.iter().any(|other| **other == **from)

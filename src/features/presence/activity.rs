@@ -7,7 +7,7 @@ use crate::message::claim::{ClaimChange, rfc3339};
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
 use crate::message::title::title_of_fields;
-use crate::message::{Message, REPORTS, id, texts};
+use crate::message::{Message, behaviour, id, texts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ impl State {
             return;
         };
         let agent = &accepted.name.from;
-        if !REPORTS.contains(&head.kind()) || id::tag_of(agent).is_some() {
+        if !behaviour(head.kind()).report || id::tag_of(agent).is_some() {
             return;
         }
         let fields = message.map(Message::fields).map(Cow::Borrowed);
@@ -156,7 +156,7 @@ impl WorkReport {
 
     /// The report in a message. `None` if the message is not a report.
     pub fn of_message(message: &Message, at: Stamp) -> Option<WorkReport> {
-        let is_report = REPORTS.contains(&message.kind());
+        let is_report = behaviour(message.kind()).report;
         if is_report {
             WorkReport::of_fields(message.fields(), at)
         } else {

@@ -5,9 +5,8 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::message::REPORTS;
 use crate::message::record::{AcceptedMessage, MessageHead, RecipientGroup};
-use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on};
+use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, behaviour, id};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -105,8 +104,8 @@ impl<'a> LoopCandidate<'a> {
             .filter(|to| is_agent(to) && ***to != *from)
             .collect();
         let is_other = NO_TALK.contains(&kind)
-            || REPORTS.contains(&kind)
-            || is_acted_on(kind)
+            || behaviour(kind).report
+            || behaviour(kind).acted_on_by.is_some()
             || kind.contains('.');
         if to.is_empty() || !is_agent(from) || is_other || head.is_urgent() {
             return None;

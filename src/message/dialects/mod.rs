@@ -11,16 +11,21 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use table::{CorrectedNames, PAYLOAD_FIELD, published};
+pub use table::{PAYLOAD_FIELD, meant_field, published};
 
 use crate::base::error::Problem;
+use crate::base::text::quoted;
 use crate::message::reference::Reference;
 use crate::message::status::CopyStatus;
 use crate::message::status_line::{self, ReportMessage, StatusLine};
-use crate::message::{FIELDS, Priority, ROUTERS_OWN, TYPES};
+use crate::message::table::{NameRejection, ValueConversion};
+use crate::message::{FIELDS, ROUTERS_OWN};
 use recipients::{DialectRecipients, identity};
 use serde_json::{Map, Value, json};
-use table::{DialectField, ROUTED, ROUTES, ValueConversion};
+use table::{CanonicalValue, NameMeaning, ROUTED, attachment_field};
+
+/// The code of a name that is not understood.
+pub(super) const MISNAMED: &str = "misnamed_field";
 
 /// A message in canonical form.
 pub struct ConvertedMessage {
@@ -30,8 +35,6 @@ pub struct ConvertedMessage {
     pub origins: FieldOrigins,
     /// Fields that contradict each other, names that are not understood, and values that no canonical field accepts.
     pub problems: Vec<Problem>,
-    /// The message with the right names, if some names are not understood.
-    pub corrected: Option<CorrectedNames>,
     /// True if a problem is about the recipients.
     pub has_wrong_recipients: bool,
     /// True if a problem is about the content.
@@ -48,14 +51,14 @@ pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
             fields,
             origins: Vec::new(),
             problems: Vec::new(),
-            corrected: None,
             has_wrong_recipients: false,
             has_wrong_content: false,
         };
     }
     let word = type_word(&fields).unwrap_or_default().to_owned();
-    let kind = table::value("type", &word, TYPES).map_or_else(|| word.clone(), str::to_owned);
-    let corrected = table::with_right_names(&fields, &kind);
+    let kind = table::value("type", &word)
+        .map_or(&*word, |known| known.value)
+        .to_owned();
     let mut conversion = MessageConversion {
         word,
         kind,
@@ -71,7 +74,6 @@ pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
         fields: conversion.fields,
         origins: conversion.origins,
         problems: conversion.problems,
-        corrected,
         has_wrong_recipients: conversion.has_wrong_recipients,
         has_wrong_content: conversion.has_wrong_content,
     }
@@ -86,18 +88,10 @@ pub fn field_of(name: &str) -> Option<&'static str> {
         .or_else(|| table::field(name))
 }
 
-/// The message with the right names of its misnamed fields. `None` if a field already has its right name.
-pub fn right_names(message: &Value) -> Option<Value> {
-    let fields = message.as_object()?;
-    let kind = type_of(message).unwrap_or_default();
-    let right = table::with_right_names(fields, kind)?.message;
-    (right.as_object()?.len() == fields.len()).then_some(right)
-}
-
 /// The canonical type of a message in any dialect.
 pub fn type_of(message: &Value) -> Option<&str> {
     let word = type_word(message.as_object()?)?;
-    Some(table::value("type", word, TYPES).unwrap_or(word))
+    Some(table::value("type", word).map_or(word, |known| known.value))
 }
 
 /// The word for the type, as it was sent.
@@ -111,10 +105,10 @@ fn type_word(fields: &Map<String, Value>) -> Option<&str> {
 }
 
 fn is_canonical(key: &str, value: &Value) -> bool {
-    let is_spelled = |field, canonical: &[&'static str]| {
+    let is_spelled = || {
         value
             .as_str()
-            .is_none_or(|word| table::value(field, word, canonical).is_none())
+            .is_none_or(|word| table::value(key, word).is_none())
     };
     match key {
         key if value.is_null() && FIELDS.contains(&key) => false,
@@ -124,15 +118,14 @@ fn is_canonical(key: &str, value: &Value) -> bool {
             other => !other.is_object(),
         },
         "from" => !value.is_object(),
-        "type" => is_spelled("type", TYPES),
-        "priority" => is_spelled("priority", &Priority::WORDS),
+        "type" | "priority" => is_spelled(),
         "status" => value.as_str().is_none_or(|word| {
             CopyStatus::of_ack(word).is_none_or(|status| status.as_str() == word)
         }),
         "in_reply_to" => !value.is_number(),
         "attachments" => !value
             .as_array()
-            .is_some_and(|attachments| attachments.iter().any(has_null)),
+            .is_some_and(|attachments| attachments.iter().any(is_other_attachment)),
         "refs" => match value {
             Value::Array(refs) => !refs.iter().any(Value::is_number),
             one => !one.is_string() && !one.is_number(),
@@ -177,13 +170,13 @@ impl MessageConversion {
         if status_line::takes(&self.word, &self.kind, &key) {
             return drop(self.line.insert(key, value));
         }
-        match table::meaning(&key, &self.kind) {
-            Some(DialectField::Field(field, reading)) => self.read(reading, field, value, place),
-            Some(DialectField::Instead(field, remark)) if !value.is_null() => {
-                self.reject_name(&key, field, remark)
-            }
-            Some(DialectField::Later) if !value.is_null() => self.reject_later(&key, place),
-            _ => drop(self.fields.insert(key, value)),
+        let Some(NameMeaning { field, spelling }) = table::meaning(&key, &self.kind) else {
+            return drop(self.fields.insert(key, value));
+        };
+        match &spelling.rejected {
+            None => self.read(spelling.read, field, value, place),
+            Some(_) if value.is_null() => drop(self.fields.insert(key, value)),
+            Some(rejected) => self.reject_name(&key, field, rejected),
         }
     }
 
@@ -212,9 +205,7 @@ impl MessageConversion {
             }
             (ValueConversion::Links, links) => self.links(links, place),
             (ValueConversion::Routing, Value::Object(map)) => self.routing(map, &place),
-            (ValueConversion::Routing, Value::String(word))
-                if ROUTES.iter().any(|one| word.eq_ignore_ascii_case(one)) =>
-            {
+            (ValueConversion::Routing, Value::String(word)) => {
                 self.recipients.route = Some((word.to_ascii_lowercase(), place.clone()));
                 self.metadata
                     .push(("routing".into(), Value::String(word), place));
@@ -222,10 +213,7 @@ impl MessageConversion {
             (ValueConversion::Content | ValueConversion::Payload, _) => {
                 self.reject(place, "text, an object or a list")
             }
-            (ValueConversion::Routing, _) => self.reject(
-                place,
-                &format!("an object, or one of {}", ROUTES.join(", ")),
-            ),
+            (ValueConversion::Routing, _) => self.reject(place, "an object or a word"),
         }
     }
 
@@ -258,17 +246,22 @@ impl MessageConversion {
         let Some(word) = value.as_str() else {
             return canonical(field, value);
         };
-        let known = match field {
-            "type" => table::value("type", word, TYPES),
-            "priority" => table::value("priority", word, &Priority::WORDS),
-            "status" if self.kind == "ack" => CopyStatus::of_ack(word).map(CopyStatus::as_str),
-            _ => return canonical(field, value),
-        };
-        if field == "type" && table::is_near_type(word) {
-            self.metadata
-                .push(("type".into(), Value::from(word), "/type".into()));
+        match field {
+            "type" | "priority" => match table::value(field, word) {
+                None => value,
+                Some(CanonicalValue { value: known, kept }) => {
+                    if kept {
+                        self.metadata
+                            .push((field.to_owned(), value, format!("/{field}")));
+                    }
+                    Value::from(known)
+                }
+            },
+            "status" if self.kind == "ack" => {
+                CopyStatus::of_ack(word).map_or(value, |status| status.as_str().into())
+            }
+            _ => canonical(field, value),
         }
-        known.map_or(value, Value::from)
     }
 
     fn content(&mut self, mut map: Map<String, Value>, place: &str) {
@@ -410,45 +403,27 @@ impl MessageConversion {
             .get("body")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        match recipients.merge(before, body, &self.kind) {
-            Ok(Some((to, place))) => {
-                self.fields.insert("to".to_owned(), to);
-                if !self.origins.iter().any(|(field, _)| field == "/to") {
-                    self.origins.push(("/to".to_owned(), place));
-                }
-            }
-            Ok(None) => {}
-            Err(problem) => {
-                self.has_wrong_recipients = true;
-                self.problems.push(*problem);
+        if let Some((to, place)) = recipients.merge(before, body, &self.kind) {
+            self.fields.insert("to".to_owned(), to);
+            if !self.origins.iter().any(|(field, _)| field == "/to") {
+                self.origins.push(("/to".to_owned(), place));
             }
         }
     }
 
-    fn reject_later(&mut self, key: &str, place: String) {
-        let key = crate::base::text::quoted(key);
-        let what =
-            format!("{key} asks for a later delivery, but a message is delivered immediately");
-        let fix = "omit it and write the file later; put data of your own in metadata";
-        let problem = Problem::new("no_later_delivery", what);
-        self.problems.push(problem.at(place).fix(fix));
-    }
-
-    fn reject_name(&mut self, key: &str, field: &'static str, remark: &str) {
-        let what = format!(
-            "{} is not a field of a message",
-            crate::base::text::quoted(key)
+    fn reject_name(&mut self, key: &str, field: &str, rejected: &NameRejection) {
+        self.has_wrong_recipients |= field == "to";
+        let code = rejected.code.as_deref().unwrap_or(MISNAMED);
+        let what = rejected
+            .what
+            .as_deref()
+            .unwrap_or("is not a field of a message");
+        let problem = Problem::new(code, format!("{} {what}", quoted(key)));
+        self.problems.push(
+            problem
+                .at(format!("/{}", pointer_segment(key)))
+                .fix(rejected.fix.clone()),
         );
-        let remark = if remark.is_empty() {
-            "; put data of your own in metadata"
-        } else {
-            remark
-        };
-        let joint = if remark.starts_with(';') { "" } else { "; " };
-        let fix = format!("write {field} instead{joint}{remark}");
-        let problem = Problem::new("misnamed_field", what);
-        self.problems
-            .push(problem.at(format!("/{}", pointer_segment(key))).fix(fix));
     }
 
     fn reject(&mut self, place: String, wanted: &str) {
@@ -510,7 +485,7 @@ fn canonical(field: &str, value: Value) -> Value {
         ("in_reply_to", value) => reference(value),
         ("refs", Value::Array(items)) => items.into_iter().map(reference).collect(),
         ("refs", one @ (Value::String(_) | Value::Number(_))) => json!([reference(one)]),
-        ("attachments", Value::Array(items)) => items.into_iter().map(without_nulls).collect(),
+        ("attachments", Value::Array(items)) => items.into_iter().map(attachment).collect(),
         (_, value) => value,
     }
 }
@@ -523,17 +498,24 @@ fn reference(value: Value) -> Value {
     }
 }
 
-fn has_null(value: &Value) -> bool {
-    value
-        .as_object()
-        .is_some_and(|fields| fields.values().any(Value::is_null))
+/// Returns true if an attachment has a field that is null or has another name.
+fn is_other_attachment(value: &Value) -> bool {
+    let mut fields = value.as_object().into_iter().flatten();
+    fields.any(|(name, value)| value.is_null() || attachment_field(name).is_some())
 }
 
-fn without_nulls(mut value: Value) -> Value {
-    if let Value::Object(fields) = &mut value {
-        fields.retain(|_, value| !value.is_null());
+fn attachment(value: Value) -> Value {
+    let Value::Object(fields) = value else {
+        return value;
+    };
+    let mut attachment = Map::new();
+    for (name, value) in &fields {
+        let field = attachment_field(name).filter(|field| !fields.contains_key(*field));
+        if !value.is_null() {
+            attachment.insert(field.unwrap_or(name).to_owned(), value.clone());
+        }
     }
-    value
+    Value::Object(attachment)
 }
 
 fn is_same(field: &str, a: &Value, b: &Value) -> bool {

@@ -1,8 +1,7 @@
 //! The recipients of a message in a dialect: identities, copies, and the word in `routing`.
 
 use crate::base::error::Problem;
-use crate::message::address::Address;
-use crate::message::goes_to_all;
+use crate::message::behaviour;
 use crate::message::mentions::mentions;
 use serde_json::{Value, json};
 
@@ -44,25 +43,23 @@ impl DialectRecipients {
         to: Option<&Value>,
         body: &str,
         kind: &str,
-    ) -> Result<Option<(Value, String)>, Box<Problem>> {
+    ) -> Option<(Value, String)> {
         let given = to.map(addresses).unwrap_or_default();
-        self.check(&given)?;
-        let means_all = self.nobody.is_some()
-            || self
-                .route
-                .as_ref()
-                .is_some_and(|(word, _)| word == "broadcast");
+        let means_all = match &self.route {
+            Some((word, _)) => word == "broadcast",
+            None => self.nobody.is_some(),
+        };
         let has_copies = !self.copies.is_empty();
         let mut all: Vec<String> = if !given.is_empty() {
             given
         } else if to.is_some() {
-            return Ok(None);
-        } else if means_all || has_copies && goes_to_all(kind) {
+            return None;
+        } else if means_all || has_copies && behaviour(kind).to_all {
             vec!["all".to_owned()]
         } else if has_copies {
             mentions(body)
         } else {
-            return Ok(None);
+            return None;
         };
         let place = self
             .copies_at
@@ -76,84 +73,14 @@ impl DialectRecipients {
             }
         }
         if to.is_some() && all.len() == before {
-            return Ok(None);
+            return None;
         }
         let to = if let [one] = all.as_slice() {
             json!(one)
         } else {
             json!(all)
         };
-        Ok(Some((to, place)))
-    }
-
-    /// Fields that contradict each other.
-    fn check(&self, given: &[String]) -> Result<(), Box<Problem>> {
-        if let (Some(place), Some((word, _))) = (
-            &self.nobody,
-            self.route.as_ref().filter(|(word, _)| word != "broadcast"),
-        ) {
-            let what = format!(
-                "{} is null, which means all agents, but routing is {word}",
-                &place[1..]
-            );
-            let fix = format!(
-                "name the recipients in {}, or write \"routing\": \"broadcast\"",
-                &place[1..]
-            );
-            return Err(contradiction(what, place, fix));
-        }
-        if let (Some(place), Some(other)) =
-            (&self.nobody, given.iter().find(|address| !is_all(address)))
-        {
-            let what = format!(
-                "{} is null, which means all agents, but the message also has the address {other}",
-                &place[1..]
-            );
-            return Err(contradiction(
-                what,
-                place,
-                format!("omit {}, or name only all", &place[1..]),
-            ));
-        }
-        let Some((word, place)) = &self.route else {
-            return Ok(());
-        };
-        let odd = match word.as_str() {
-            "broadcast" if given.iter().any(|address| is_all(address)) => None,
-            "broadcast" => given.first(),
-            word => given.iter().find(|address| !can_be(word, address)),
-        };
-        match odd {
-            None => Ok(()),
-            Some(odd) => {
-                let what = format!("routing is {word}, but the message is for {odd}");
-                Err(contradiction(
-                    what,
-                    place,
-                    "omit routing: the recipients say how the message is routed".into(),
-                ))
-            }
-        }
-    }
-}
-
-fn contradiction(what: String, place: &str, fix: String) -> Box<Problem> {
-    Box::new(Problem::new("conflicting_fields", what).at(place).fix(fix))
-}
-
-fn is_all(address: &str) -> bool {
-    matches!(Address::parse(address), Ok(Address::All))
-}
-
-/// Returns true if an address can be of the kind that a word for routing names. A name alone can be an agent, an alias or,
-/// with `@`, a role.
-fn can_be(word: &str, address: &str) -> bool {
-    match Address::parse(address) {
-        Ok(Address::All) => false,
-        Ok(Address::Role(_) | Address::Any(_)) => word == "role",
-        Ok(Address::Topic(_)) => word == "topic",
-        Ok(Address::At(_) | Address::Word(_)) => word != "topic",
-        _ => true,
+        Some((to, place))
     }
 }
 

@@ -1,33 +1,13 @@
 //! The example of a rejection: the sender's own object. Only the wrong part is changed.
 
-use super::{MISNAMED, NO_RECIPIENT};
+use super::NO_RECIPIENT;
+use super::words::is_optional;
 use crate::base::error::Problem;
-use crate::message::dialects::{field_of, right_names, spell};
+use crate::message::dialects::{MISNAMED, field_of, meant_field, spell};
 use serde_json::{Value, json};
-
-/// The fields that a correction may leave out. All other fields have words, recipients or a decision of the sender.
-const OPTIONAL: [&str; 12] = [
-    "id",
-    "timestamp",
-    "from",
-    "thread_id",
-    "project_id",
-    "in_reply_to",
-    "refs",
-    "priority",
-    "requires_response",
-    "expires_at",
-    "lease",
-    "wait",
-];
 
 /// A wrong part can hide another one.
 const ROUNDS: usize = 4;
-
-/// Returns true if a message means the same without this field, or nearly.
-pub(super) fn is_optional(field: &str) -> bool {
-    OPTIONAL.contains(&field)
-}
 
 /// Replaces the known corrections of single places by one example: the whole message as it would be accepted by `check`.
 /// Without such a message, no problem has an example. `sent` is the content of the file, and `asker` finds the sender of
@@ -63,13 +43,13 @@ fn correct(
 ) -> Option<Value> {
     let mut message = sent.clone();
     for _ in 0..ROUNDS {
+        // The other problems can follow from a wrong name.
         if problems.iter().any(|problem| problem.code == MISNAMED) {
-            message = right_names(&message)?;
-        } else {
-            // Items of a list are removed from its end.
-            for problem in problems.iter().rev() {
-                apply(&mut message, problem, &mut asker)?;
-            }
+            problems.retain(|problem| problem.code == MISNAMED);
+        }
+        // Items of a list are removed from its end.
+        for problem in problems.iter().rev() {
+            apply(&mut message, problem, &mut asker)?;
         }
         match check(message.clone()) {
             Ok(()) => return Some(message),
@@ -91,7 +71,13 @@ fn apply(
     };
     let fields = message.as_object_mut()?;
     let (field, below) = place.split_once('/').unwrap_or((place, ""));
-    if problem.code == NO_RECIPIENT {
+    if problem.code == MISNAMED {
+        let meant = meant_field(field)?;
+        let value = fields.shift_remove(field)?;
+        if fields.insert(meant.to_owned(), value).is_some() {
+            return None;
+        }
+    } else if problem.code == NO_RECIPIENT {
         let canonical = spell(fields.clone()).fields;
         let asker = asker(canonical.get("in_reply_to")?.as_str()?)?;
         fields.insert("to".to_owned(), json!(asker));

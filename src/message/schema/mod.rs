@@ -20,12 +20,15 @@ pub use parse::parse;
 pub use parsed::ParsedFile;
 pub use rules::EXPIRED_ALREADY;
 
+pub use super::table::{message_schema, registry_schema};
+
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::{has_to, text_field};
-use crate::message::dialects::{ConvertedMessage, CorrectedNames, spell};
-use crate::message::{Message, goes_to_all, id};
+use crate::message::dialects::{ConvertedMessage, spell};
+use crate::message::table::MESSAGE;
+use crate::message::{Message, behaviour, id};
 use serde_json::{Map, Value};
 
 /// Checks a message of `sender`. All problems are reported, up to [`limits::PROBLEMS`].
@@ -48,50 +51,16 @@ pub fn check_as(
         fields,
         origins,
         mut problems,
-        corrected,
         has_wrong_recipients,
         has_wrong_content,
     } = spell(fields);
-    if let Some(corrected) = corrected
-        && problems.iter().any(|problem| problem.code == MISNAMED)
-    {
-        // A field that is missing because its name is wrong is not another problem.
-        problems.retain(|problem| problem.code == MISNAMED);
-        let CorrectedNames { message, moved } = corrected;
-        let rest = check_as(message, sender, also, now).err();
-        let rest = rest.unwrap_or_default();
-        for other in in_the_senders_words(rest, &moved) {
-            match problems.iter_mut().find(|one| one.place == other.place) {
-                // The value of the misnamed field is also wrong.
-                Some(one) => one.fix = format!("{}; {}", one.fix, other.fix),
-                None => problems.push(other),
-            }
-        }
-        problems.truncate(limits::PROBLEMS);
-        return Err(problems);
-    }
     let value = Value::Object(fields);
-    if !MessageValidator::is_valid(&value) {
-        let found = MessageValidator::iter_errors(&value)
-            .filter_map(|e| words::of_message(&e))
-            .collect();
-        problems.extend(in_the_order_of(message_schema(), found));
-    }
+    problems.extend(words::problems(&MESSAGE, &value));
     let Value::Object(mut fields) = value else {
         unreachable!("it was put in as an object above")
     };
     let sender_names = rules::SenderNames { id: sender, also };
-    let mut broken_rules = Vec::new();
-    rules::check(&fields, &sender_names, now, &mut broken_rules);
-    if let Some(kind) = words::nearest_type(&fields) {
-        // A problem that the probably meant type does not have follows from the wrong type.
-        let mut meant = fields.clone();
-        meant.insert("type".to_owned(), Value::from(kind));
-        let mut problems_of_meant = Vec::new();
-        rules::check(&meant, &sender_names, now, &mut problems_of_meant);
-        broken_rules.retain(|problem| is_listed(problem, &problems_of_meant));
-    }
-    problems.extend(broken_rules);
+    rules::check(&fields, &sender_names, now, &mut problems);
     problems.retain(|problem| match &*problem.code {
         NO_RECIPIENT => !has_wrong_recipients,
         NO_CONTENT => !has_wrong_content,
@@ -104,83 +73,17 @@ pub fn check_as(
     Err(in_the_senders_words(problems, &origins))
 }
 
-/// The code of a name that is not understood.
-pub const MISNAMED: &str = "misnamed_field";
 /// The code of a message that names no recipient.
 pub(super) const NO_RECIPIENT: &str = "no_recipient";
 /// The code of a message without content.
 pub(super) const NO_CONTENT: &str = "no_content";
-
-/// The schema of messages, as text.
-pub fn message_schema() -> &'static str {
-    include_str!("../../../schema/message.schema.json")
-}
-
-/// The schema of `registry.json`, as text.
-pub fn registry_schema() -> &'static str {
-    include_str!("../../../schema/registry.schema.json")
-}
-
-/// The problems of a registry by its schema. Name conflicts are not checked here.
-pub fn check_registry(value: &Value) -> Vec<Problem> {
-    if RegistryValidator::is_valid(value) {
-        return Vec::new();
-    }
-    let problems = RegistryValidator::iter_errors(value)
-        .map(|e| words::of_registry(&e))
-        .collect();
-    in_the_senders_words(in_the_order_of(registry_schema(), problems), &[])
-}
-
-/// The problems in the order of the schema's fields. Generated code has the order of the alphabet.
-fn in_the_order_of(schema: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
-    let schema: Value =
-        serde_json::from_str(schema).expect("the schema is compiled in, and is JSON");
-    let fields: Vec<&String> = schema["properties"]
-        .as_object()
-        .into_iter()
-        .flat_map(Map::keys)
-        .collect();
-    problems.sort_by_key(|problem| {
-        let field = problem.place.split('/').nth(1).unwrap_or_default();
-        fields.iter().position(|name| **name == field)
-    });
-    problems
-}
-
-/// The schema of messages as generated code: a process that checks one message does not spend a millisecond on reading a
-/// schema, and the program has no code for schemas in general.
-#[jsonschema::validator(
-    path = "schema/message.schema.json",
-    draft = Draft202012,
-    formats = { "mailbag-time" => crate::message::schema::is_time },
-    validate_formats = true,
-    pattern_options = { engine = regex },
-    methods = { validate = false }
-)]
-struct MessageValidator;
-
-/// Likewise for `registry.json`, which every command reads.
-#[jsonschema::validator(
-    path = "schema/registry.schema.json",
-    draft = Draft202012,
-    formats = { "mailbag-time" => crate::message::schema::is_time },
-    validate_formats = true,
-    pattern_options = { engine = regex },
-    methods = { validate = false }
-)]
-struct RegistryValidator;
-
-fn is_time(text: &str) -> bool {
-    Stamp::parse(text).is_some()
-}
 
 /// Adds missing fields at the front, where a reader looks first.
 fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
     if !fields.contains_key("type") {
         fields.shift_insert(0, "type".to_owned(), Value::from("message"));
     }
-    if !has_to(fields) && text_field(fields, "type").is_some_and(goes_to_all) {
+    if !has_to(fields) && text_field(fields, "type").is_some_and(|kind| behaviour(kind).to_all) {
         fields.shift_remove("to");
         fields.shift_insert(0, "to".to_owned(), Value::from("all"));
     }

@@ -3,12 +3,12 @@
 use super::words::{CheckedFields, hint_at_misspelling};
 use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
-use crate::base::error::Problem;
+use crate::base::error::{Problem, nearest};
 use crate::base::text::quoted;
 use crate::message::checked::{field, has_to, text_field};
 use crate::message::mentions::mentions;
 use crate::message::status::CopyStatus;
-use crate::message::{goes_to_all, is_acted_on, is_decision, is_offer, may_go_to_channel_alone};
+use crate::message::{TYPES, behaviour, is_decision, is_offer, is_valid_type};
 use serde_json::{Value, json};
 
 /// The sender of the message.
@@ -31,10 +31,19 @@ pub(super) fn check(
     problems.extend(check_sender(fields, sender));
     problems.extend(check_expiry(fields, now));
     problems.extend(check_reserved(fields));
+    // The schema reports an unknown type. The rules apply to the nearest known type.
+    let kind = if is_valid_type(kind) {
+        kind
+    } else {
+        let near = nearest(kind, TYPES.iter().copied());
+        near.first().copied().unwrap_or(kind)
+    };
     match kind {
         "ack" => check_ack(fields, problems),
         "subscribe" | "unsubscribe" => problems.extend(check_topic(fields, kind)),
-        kind if is_acted_on(kind) || is_offer(fields) || is_decision(fields) => {}
+        kind if behaviour(kind).acted_on_by.is_some()
+            || is_offer(fields)
+            || is_decision(fields) => {}
         _ => problems.extend(check_content(fields)),
     }
     claims::check(fields, kind, problems);
@@ -187,9 +196,10 @@ fn has_content(value: &Value) -> bool {
 
 fn check_recipients(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     let body = text_field(fields, "body").unwrap_or_default();
-    let needs_none = is_acted_on(kind)
-        || may_go_to_channel_alone(kind)
-        || goes_to_all(kind)
+    let behaviour = behaviour(kind);
+    let needs_none = behaviour.acted_on_by.is_some()
+        || behaviour.channel
+        || behaviour.to_all
         || is_decision(fields);
     if has_to(fields) || needs_none || !mentions(body).is_empty() {
         return None;

@@ -10,7 +10,7 @@ use super::{Availability, ResolvedRecipients, resolve_all};
 use crate::base::error::{Problem, nearest};
 use crate::base::text::listed;
 use crate::message::address::{Address, quoted};
-use crate::message::{MILESTONE, Message, may_go_to_channel_alone};
+use crate::message::{MILESTONE, Message, behaviour};
 use crate::room::registry::Registry;
 
 /// The code of a group with the sender as the only member.
@@ -28,7 +28,7 @@ pub fn resolve_message(
     standing: &mut dyn Availability,
 ) -> Result<ResolvedRecipients, Vec<Problem>> {
     let (kind, by_mention) = (message.kind(), message.by_mention());
-    let needs_none = may_go_to_channel_alone(kind);
+    let needs_none = behaviour(kind).channel;
     let mut resolved = resolve_all(registry, sender, message.addresses(), by_mention, standing)?;
     if resolved.recipients.is_empty() && by_mention && !needs_none {
         let problem = Problem::new(

@@ -5,7 +5,7 @@ use crate::base::hash::is_hash_of;
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::link::reason_to_stay;
 use crate::message::record::RecipientGroup;
-use crate::message::{Message, TypeSenders, senders_of_type};
+use crate::message::{Message, TypeSenders, behaviour};
 use serde_json::Value;
 
 /// Returns the recipients if this sender may send a message of this type to them.
@@ -29,7 +29,7 @@ pub(super) fn check(
 }
 
 fn check_sender(from: &str, message: &Message) -> Option<Problem> {
-    if senders_of_type(message.kind()) != TypeSenders::Human || from == HUMAN {
+    if behaviour(message.kind()).senders != TypeSenders::Human || from == HUMAN {
         return None;
     }
     let what = format!(

@@ -70,7 +70,7 @@ fn form(asked: &SearchForm) -> Markup {
                         "Type"
                         select name="type" {
                             option value="" { "all" }
-                            @for kind in TYPES { option value=(kind) selected[asked.criteria.kind.as_deref() == Some(*kind)] { (words(kind)) } }
+                            @for kind in TYPES.iter() { option value=(kind) selected[asked.criteria.kind.as_deref() == Some(*kind)] { (words(kind)) } }
                         }
                     }
                     label { "Since" input name="since" value=[&asked.criteria.since] placeholder="7d, yesterday" autocomplete="off"; }

@@ -201,7 +201,7 @@ fn filters(choice: &TimelineFilter) -> Markup {
                 "Type"
                 select name="type" {
                     option value="" { "all" }
-                    @for kind in TYPES { option value=(kind) selected[choice.kind.as_deref() == Some(kind)] { (words(kind)) } }
+                    @for kind in TYPES.iter() { option value=(kind) selected[choice.kind.as_deref() == Some(kind)] { (words(kind)) } }
                 }
             }
             label { "Channel" input name="channel" value=(value(&choice.channel)) autocomplete="off"; }
