@@ -222,6 +222,10 @@ impl From<&Error> for ErrorReport {
 
 impl Error {
     /// A rejected input with one problem.
+    #[allow(
+        clippy::boxed_local,
+        reason = "the checks return a boxed problem, because a result with a whole one is large"
+    )]
     pub fn rejected(problem: Box<Problem>) -> Error {
         Error::Rejected(vec![*problem])
     }

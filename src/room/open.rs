@@ -141,8 +141,8 @@ impl Room {
             // and the next command notes another one.
             if room.dir.stat(layout::SETTINGS)?.is_none() {
                 match room.note_created(&id) {
-                    // A sandbox may forbid to write in the home directory. The person is asked later.
-                    Err(e) if e.is_forbidden() => tracing::debug!("{e}"),
+                    // A sandbox may forbid to write in the home directory, and the record may be damaged. The person is asked later.
+                    Err(e) if e.is_forbidden() || e.errno().is_none() => tracing::debug!("{e}"),
                     noted => noted?,
                 }
             }

@@ -36,7 +36,7 @@ impl Room {
         self.check_place()?;
         Ok(RoomIdentity {
             path: consent::path_text(&path)?,
-            room: self.id().unwrap_or_default(),
+            room: self.id()?,
         })
     }
 

@@ -60,7 +60,10 @@ const ANSWERED: &[Mistake] = &[
         "send bob --as alice",
         "error: the message has no text; write it after the address",
     ),
-    ("agent add 'a b'", "error: id must be 1 to 64"),
+    (
+        "agent add 'a b'",
+        "give a name of 1 to 64 letters, digits, . _ -",
+    ),
     (
         "send all_enginers x --as alice",
         "error: all_enginers reaches no agent: no agent has the role \"enginers\"; did you mean all_engineer?",

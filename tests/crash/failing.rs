@@ -100,10 +100,13 @@ fn failures(number: usize, call: &Call) -> Vec<Failure> {
             .any(|place| text.contains(place));
         is_of_sender && path.extension().is_some()
     });
+    // Without a record of the rooms of its home, a program asks the person later.
+    let mut parts = call.paths.iter().flat_map(|path| path.iter());
+    let is_of_home = parts.any(|part| part == "mailbag");
     let possible = errors
         .into_iter()
         .filter(|errno| call.name.can_fail_with(*errno))
-        .filter(|errno| !is_message || *errno != Errno::ACCESS.raw_os_error());
+        .filter(|errno| !(is_message || is_of_home) || *errno != Errno::ACCESS.raw_os_error());
     let ways = possible.flat_map(|errno| {
         let is_write =
             call.name == crate::sim::CallName::Write && errno == Errno::NOSPC.raw_os_error();

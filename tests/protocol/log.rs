@@ -11,6 +11,7 @@ fn log(world: &World) -> Vec<(String, Value)> {
         .expect("a log")
         .flatten()
         .map(|e| e.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "ndjson"))
         .collect();
     segments.sort();
     let text: String = segments.iter().map(|path| files::read_text(path)).collect();

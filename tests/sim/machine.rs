@@ -149,10 +149,7 @@ impl Machine {
     /// The first steps in words.
     pub(crate) fn steps_in_words(&self, at: usize) -> Vec<String> {
         let inner = self.lock();
-        inner.steps[..at]
-            .iter()
-            .map(|step| step.to_string())
-            .collect()
+        inner.steps[..at].iter().map(ToString::to_string).collect()
     }
 
     /// Every call since [`Machine::watch`].

@@ -267,7 +267,7 @@ fn the_page_can_be_killed_at_any_time() {
         let entries = std::fs::read_dir(world.room(below)).into_iter().flatten();
         let metas = entries.flatten().flat_map(|entry| entry.metadata());
         metas
-            .filter(|meta| meta.is_file())
+            .filter(std::fs::Metadata::is_file)
             .map(|meta| 1 + meta.len())
             .sum()
     };

@@ -332,7 +332,7 @@ fn is_in_log(room: &Dir, tip: &LogTip) -> Result<bool> {
     Ok(first.is_some_and(|record| record.prev == tip.hash))
 }
 
-/// The entries of all records up to a number, in order. A segment that a person moved away has none.
+/// The entries of all records up to a number, in order. The index does not name the records of a segment that a person moved away.
 fn entries_of_log(room: &Dir, until: u64) -> Result<Vec<IndexEntry>> {
     let mut entries = Vec::new();
     'log: for segment in log::segments(room)? {

@@ -73,7 +73,7 @@ impl From<InstanceValue> for Option<String> {
     }
 }
 
-const WORD: &str = "a name of letters, digits, . _ - that begins with a letter or digit";
+const WORD: &str = "a name of 1 to 64 letters, digits, . _ - that begins with a letter or digit";
 
 checked! {
     read_version: u64, |version| *version == 1, "1, the only version of this format";

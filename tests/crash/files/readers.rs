@@ -157,7 +157,7 @@ fn a_pass_while_mail_is_shown() {
     ]));
 }
 
-/// One of several readers takes a message. It is not lost, and nobody else gets it.
+/// One of several readers takes a message. It is not lost, and no other reader gets it.
 #[test]
 fn mail_is_taken_by_one_of_several_readers() {
     let to = |to: &'static str| -> fn(&Machine) {
