@@ -1,8 +1,8 @@
 //! Features: everything beyond plain mail, with one folder for each. A folder has the feature's state, rules, judging,
 //! derived files and names on disk.
 //!
-//! The core (`base` to `router`) knows no feature. It names only [`ALL`] and [`States`], and calls the methods
-//! of [`Feature`]. A feature may use the core, and the features that `tests/tidy/features.rs` lists for it.
+//! The core (`base` to `router`) knows no feature. It names only `ALL` and [`States`], and calls the methods
+//! of `Feature`. A feature may use the core, and the features that `tests/tidy/features.rs` lists for it.
 //!
 //! To remove a feature, remove its folder and its two lines here. The delivery of mail does not belong here, nor do
 //! commands and their output.

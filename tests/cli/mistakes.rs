@@ -75,7 +75,7 @@ const ANSWERED: &[Mistake] = &[
     ),
     (
         "send bob x --type qestion --as alice",
-        "error: --type: unknown type \"qestion\"; did you mean question?",
+        "error: --type: must be the name of a type, not \"qestion\"; did you mean question?",
     ),
     (
         "agent add bob",

@@ -1,7 +1,7 @@
 //! Projections: files that show the content of the log. Each can be deleted at any time, and the router makes it
 //! again.
 //!
-//! Each implements the trait `Projection`. A feature has its own in [`Feature::derived`](crate::features::Feature).
+//! Each implements the trait `Projection`. A feature has its own in `Feature::derived`.
 
 mod projected_file;
 mod claims;
