@@ -38,11 +38,6 @@ pub fn snapshot_bytes() -> Option<u64> {
     shrunk("MAILBAG_TEST_SNAPSHOT_BYTES")
 }
 
-/// The time limit for writing the copies of one batch. Tests can reduce it.
-pub fn stage_time() -> Duration {
-    shrunk("MAILBAG_TEST_STAGE_MS").map_or(limits::STAGE_TIME, Duration::from_millis)
-}
-
 /// The most items of a link in one record that sends them again. Tests can reduce it.
 pub fn items_of_record() -> usize {
     shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(limits::ITEMS_OF_RECORD, |n| n as usize)

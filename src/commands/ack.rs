@@ -10,7 +10,7 @@ use crate::message::status::CopyStatus;
 use crate::message::{Message, id, object};
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::router::{AckRoom, AckedStatuses, SUPERSEDED_BY, judge_ack};
+use crate::router::{AckRoom, SUPERSEDED_BY, judge_ack};
 use serde_json::json;
 
 /// An ack to send.
@@ -83,14 +83,13 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": items.refs,
         "status": status.as_str(), "metadata": metadata});
     if let Some(message) = Message::from_fields(object(fields)) {
-        let mut before = AckedStatuses::new();
+        let log = state.indexed(&room.dir);
         let acks = AckRoom {
-            dir: &room.dir,
+            log: &log,
             state: &state,
-            approvals: &state.approvals,
             registry: &registry,
         };
-        let judged = judge_ack(&acks, &agent, &message, &mut before)?;
+        let judged = judge_ack(&acks, &agent, &message)?;
         judged.map_err(Error::Rejected)?;
     }
     let draft = MessageDraft {

@@ -23,17 +23,11 @@ use crate::message::record::{MessageHead, Record};
 use crate::router::projections::Projection;
 use crate::router::upkeep::FeatureUpkeep;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// The calls from the core to a feature. Each has a default that does nothing.
 pub(crate) trait Feature: Sync {
-    /// Checks a message that passed the schema. `earlier` has the channels of the earlier messages in its batch.
-    fn judge(
-        &self,
-        _state: &RoomState,
-        _earlier: &BTreeSet<String>,
-        _message: &Message,
-    ) -> Result<(), Vec<Problem>> {
+    /// Checks a message that passed the schema.
+    fn judge(&self, _state: &RoomState, _message: &Message) -> Result<(), Vec<Problem>> {
         Ok(())
     }
 

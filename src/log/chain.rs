@@ -9,8 +9,8 @@ pub struct LogChain {
     prev: Hash,
     seq: u64,
     batch: u64,
-    /// The number of records of the batch that are missing.
-    missing: u32,
+    /// The number of records of an incomplete batch; 0 after a complete one.
+    records: u32,
 }
 
 impl LogChain {
@@ -25,7 +25,7 @@ impl LogChain {
             prev,
             seq,
             batch,
-            missing: 0,
+            records: 0,
         }
     }
 
@@ -50,7 +50,7 @@ impl LogChain {
                 self.seq + 1
             ));
         }
-        self.missing = self.missing_after(&record)?;
+        self.records = self.records_after(&record)?;
         (self.prev, self.seq, self.batch) = (line.hash(), record.seq, record.batch);
         Ok(record)
     }
@@ -64,31 +64,27 @@ impl LogChain {
         })
     }
 
-    fn missing_after(&self, record: &Record) -> Result<u32, String> {
-        let begins = self.is_complete();
-        let batch = self.batch + u64::from(begins);
-        match record.count {
-            _ if record.batch != batch => Err(format!(
+    fn records_after(&self, record: &Record) -> Result<u32, String> {
+        let batch = self.batch + u64::from(self.is_complete());
+        if record.batch != batch {
+            return Err(format!(
                 "its batch is {}, but {batch} was expected",
                 record.batch
+            ));
+        }
+        let records = self.records + 1;
+        match record.count {
+            None => Ok(records),
+            Some(count) if count == records => Ok(0),
+            Some(count) => Err(format!(
+                "its batch has {records} records, but {count} were expected"
             )),
-            Some(count) if begins && count > 0 => Ok(count - 1),
-            None if !begins => Ok(self.missing - 1),
-            Some(_) if !begins => {
-                Err("a batch begins before the previous batch is complete".into())
-            }
-            _ => Err("it begins a batch without a record count".into()),
         }
     }
 
     /// Returns true if the last line completes its batch.
     pub fn is_complete(&self) -> bool {
-        self.missing == 0
-    }
-
-    /// The number of records of the batch that are missing.
-    pub fn missing(&self) -> u32 {
-        self.missing
+        self.records == 0
     }
 
     /// The hash of the last line.

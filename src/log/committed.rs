@@ -244,45 +244,44 @@ struct BatchEnds {
     followed: Option<LogPosition>,
 }
 
-/// Reads batches from the start of one. `None` if no batch begins at `from`. A damaged line counts as a batch of its
-/// own, so that it hides no other batch.
+/// Reads batches from the start of one. `None` if no batch begins at `from`.
 fn ends(room: &Dir, from: LogPosition) -> Result<Option<BatchEnds>> {
-    let (mut ends, mut missing) = (BatchEnds::default(), 0);
+    let (mut ends, mut begins) = (BatchEnds::default(), true);
     for line in read(room, from)? {
         let line = line?;
-        let begins = line.bytes.starts_with(b"{\"seq\":");
-        if line.at == from && !begins {
+        if line.at == from && !line.bytes.starts_with(b"{\"seq\":") {
             return Ok(None);
         }
-        let is_whole = line.bytes.ends_with(b"\n");
-        let mut count = None;
-        if is_whole && let Ok(record) = line.record() {
-            count = record.count;
-        }
         // A batch is committed if another batch begins after it, even an incomplete one.
-        if missing == 0 && begins {
+        if begins {
             ends.followed = ends.whole;
         }
-        missing = count.unwrap_or(missing);
-        if missing == 1 && is_whole {
+        begins = ends_batch(&line);
+        if begins {
             ends.whole = Some(line.end());
         }
-        missing = missing.saturating_sub(1);
     }
     Ok(Some(ends))
 }
 
-/// The start of the first batch at or after a position, or the end of the log.
+/// The start of the first batch after a position, or the end of the log. The log begins with a batch.
 fn first_batch(room: &Dir, from: LogPosition) -> Result<LogPosition> {
     let mut at = from;
+    if from == super::START {
+        return beginning(room);
+    }
     for line in read(room, from)? {
         let line = line?;
-        if line.record().is_ok_and(|record| record.count.is_some()) {
-            return Ok(line.at);
-        }
         at = line.end();
+        if ends_batch(&line) {
+            break;
+        }
     }
     Ok(at)
+}
+
+fn ends_batch(line: &RawLogLine) -> bool {
+    line.bytes.ends_with(b"\n") && line.record().is_ok_and(|record| record.count.is_some())
 }
 
 /// The start of the log's first line.

@@ -15,6 +15,7 @@ pub mod find;
 mod lines;
 mod logged_message;
 pub mod lookup;
+mod open_lines;
 mod segments;
 mod snapshot;
 pub mod state;
@@ -27,4 +28,5 @@ pub use lines::{
     now, read, read_live, read_one, read_record, read_segment, read_whole, segments,
 };
 pub use logged_message::{LoggedMessage, Viewer};
+pub use open_lines::OpenLines;
 pub use segments::{archived, live, path};

@@ -37,9 +37,6 @@ pub struct Record {
     pub clock: Option<String>,
     /// The number of its batch, from 1.
     pub batch: u64,
-    /// On the first record of a batch: the number of records in the batch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<u32>,
     /// SHA-256 of the previous line with its newline; 64 zeros in the first line.
     #[serde(serialize_with = "hex_hash::serialize")]
     pub prev: Hash,
@@ -58,6 +55,9 @@ pub struct Record {
     /// The items of links that it sends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<OutgoingItem>,
+    /// On the last record of a batch: the number of records in the batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
 }
 
 impl TryFrom<RecordFields> for Record {
@@ -330,6 +330,12 @@ impl Record {
             serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
         line.push(b'\n');
         line
+    }
+
+    /// Adds the number of records of a batch to the last of its lines.
+    pub fn end_batch(lines: &mut Vec<u8>, count: usize) {
+        lines.truncate(lines.len() - b"}\n".len());
+        lines.extend(format!(",\"count\":{count}}}\n").bytes());
     }
 }
 

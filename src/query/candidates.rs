@@ -68,8 +68,6 @@ impl Availability for RoomAvailability<'_> {
             .map(|held| held.owner.clone())
             .collect()
     }
-
-    fn taken(&mut self, _agent: &str) {}
 }
 
 /// No agent is known: for checks without a room.
@@ -87,6 +85,4 @@ impl Availability for UnknownAvailability {
     fn last_active(&self, _agent: &str) -> Stamp {
         Stamp::default()
     }
-
-    fn taken(&mut self, _agent: &str) {}
 }

@@ -62,15 +62,6 @@ impl Spool {
         Ok(())
     }
 
-    /// Removes staged files if their records were not written.
-    pub fn unstage<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
-        for name in names {
-            if let Err(e) = self.stage.remove(name) {
-                tracing::warn!("{e}; recovery removes it at the next start");
-            }
-        }
-    }
-
     /// Returns true if the staged file exists, so that its copy is not delivered.
     pub fn is_staged(&self, delivery: &StagedFile) -> Result<bool> {
         Ok(self.stage.stat(&delivery.staged)?.is_some())

@@ -19,7 +19,7 @@ pub(crate) mod upkeep;
 pub mod watcher;
 
 pub use parts::RouterTotals;
-pub use steps::ack::{AckRoom, AckedStatuses, SUPERSEDED_BY, judge as judge_ack};
+pub use steps::ack::{AckRoom, SUPERSEDED_BY, judge as judge_ack};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorClass, Result};
@@ -32,14 +32,15 @@ use crate::room::{Room, RoomTurn, RouterLock};
 use parts::{
     DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NextClaimReview,
     NoticeQueue, NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage,
+    claim_item,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
 use std::time::{Duration, Instant};
 use steps::commit::{CommitStep, CommittedBatch};
+use steps::judge::JudgeStep;
 use steps::pickup::PickupStep;
-use steps::resolve::ResolveStep;
-use steps::stage::{StageStep, StagedBatch};
-use steps::{check, deliver, effects, read, resolve, retire};
+use steps::stage::{BatchStage, StagedBatch};
+use steps::{check, deliver, effects, read, retire};
 use upkeep::loops;
 
 /// The router of one room. Only the holder of the room's lock can have one.
@@ -107,12 +108,11 @@ impl Router {
             return self.record_renames();
         }
         self.apply_deadlines();
-        let state = self.journal.state();
         let picked_up = PickupStep {
             config: &self.config,
             intake: &mut self.intake,
             storage: &mut self.storage,
-            state,
+            state: self.journal.state(),
             links: &mut self.links,
             notices: &mut self.notices,
             pending: &mut self.pending,
@@ -120,24 +120,10 @@ impl Router {
         .run();
         let letters = read::read(&mut self.intake, &self.storage, picked_up);
         let checked = check::check(&self.config, letters);
-        let addressed = ResolveStep {
-            config: &self.config,
-            intake: &mut self.intake,
-            state,
-            notices: &mut self.notices,
-            pending: &mut self.pending,
-            leases: &mut self.leases,
-            deadlines: &mut self.deadlines,
-        }
-        .run(checked)?;
-        let mut staged = self.stage().run(addressed);
-        self.intake.leave(
-            staged.take_late(),
-            self.config.settings(),
-            self.journal.state(),
-        );
-        let committed = self.commit(staged)?;
-        self.intake.committed(
+        let Some(committed) = self.commit(|judge| judge.run(checked))? else {
+            return Ok(false);
+        };
+        self.intake.line_up_rest(
             committed.seqs(),
             self.journal.state(),
             self.config.dir(),
@@ -148,28 +134,80 @@ impl Router {
         Ok(routed)
     }
 
-    fn stage(&mut self) -> StageStep<'_> {
-        StageStep {
-            config: &self.config,
-            storage: &mut self.storage,
-            state: self.journal.state(),
-            progress: &self.progress,
+    /// Steps 5 to 7: judges and stages a batch, and commits it. If anything fails, nothing of the batch stays in memory:
+    /// the room is recovered, and the files of the batch are tried again. Returns `None` then.
+    fn commit(
+        &mut self,
+        judge: impl FnOnce(JudgeStep<'_>) -> Result<StagedBatch, FailedBatch>,
+    ) -> Result<Option<CommittedBatch>> {
+        let registry = self.config.registry().clone();
+        let step = JudgeStep {
+            stage: BatchStage {
+                config: &mut self.config,
+                storage: &mut self.storage,
+                journal: &mut self.journal,
+                progress: &self.progress,
+                receipts: &self.receipts,
+                links: &self.links,
+                batch: Default::default(),
+            },
+            intake: &mut self.intake,
+            notices: &mut self.notices,
             pending: &mut self.pending,
+            leases: &mut self.leases,
+            deadlines: &mut self.deadlines,
+        };
+        let committed = judge(step).and_then(|staged| {
+            let step = CommitStep {
+                config: &self.config,
+                intake: &mut self.intake,
+                storage: &mut self.storage,
+                journal: &mut self.journal,
+                progress: &mut self.progress,
+                receipts: &mut self.receipts,
+                links: &mut self.links,
+                notices: &mut self.notices,
+                pending: &mut self.pending,
+            };
+            step.run(staged).map_err(FailedBatch::from)
+        });
+        match committed {
+            Ok(committed) => Ok(Some(committed)),
+            Err(failed) => {
+                self.config.restore_registry(registry);
+                self.start_again(failed)?;
+                Ok(None)
+            }
         }
     }
 
-    fn commit(&mut self, staged: StagedBatch) -> Result<CommittedBatch> {
-        CommitStep {
-            config: &self.config,
-            storage: &mut self.storage,
-            journal: &mut self.journal,
-            progress: &mut self.progress,
-            receipts: &mut self.receipts,
-            links: &mut self.links,
-            notices: &mut self.notices,
-            pending: &mut self.pending,
+    /// Recovers the room after a batch failed, and delays what failed.
+    fn start_again(&mut self, failed: FailedBatch) -> Result<()> {
+        let reason = temporary(failed.error)?.to_string();
+        let (mut claim, mut notice) = (None, None);
+        match failed.part {
+            Some(FailedPart::Claim(name)) => claim = Some(name),
+            Some(FailedPart::Notice(about)) => notice = Some(about),
+            None => {}
         }
-        .run(staged)
+        if let Some(about) = &notice {
+            self.pending
+                .failed(&NoticeText::item(about), reason.clone());
+        }
+        let is_known = claim.is_some() || notice.is_some();
+        for claim in self.intake.batch_failed(claim, is_known) {
+            self.pending.failed(&claim_item(&claim), reason.clone());
+        }
+        let is_failing = !is_known && self.intake.is_failing();
+        for about in self.notices.give_back(notice.as_deref(), is_failing) {
+            self.pending
+                .failed(&NoticeText::item(&about), reason.clone());
+        }
+        self.leases.reviewed(Some(Stamp::now()));
+        self.deadlines.delay_all();
+        self.receipts.delay();
+        self.links.delay();
+        self.recover_here()
     }
 
     /// Records that agents have other names now, in a batch of its own. A failed batch is tried again after a moment.
@@ -181,9 +219,9 @@ impl Router {
         }
         // The record must not outlive the change of the registry.
         self.storage.sync(self.config.dir());
-        let addressed = resolve::rename(&self.config, state, &renames)?;
-        let staged = self.stage().run(addressed);
-        let committed = self.commit(staged)?;
+        let Some(committed) = self.commit(|judge| judge.rename(&renames))? else {
+            return Ok(false);
+        };
         let routed = self.complete(committed)?;
         // Stuck copies may have another destination now.
         self.try_stuck_again()?;
@@ -247,9 +285,9 @@ impl Router {
 
     /// Commits a batch without messages.
     fn record_changes(&mut self) -> Result<()> {
-        let staged = self.stage().settle();
-        let committed = self.commit(staged)?;
-        self.complete(committed)?;
+        if let Some(committed) = self.commit(|judge| judge.settle())? {
+            self.complete(committed)?;
+        }
         Ok(())
     }
 
@@ -272,7 +310,7 @@ impl Router {
         for what in &self.pending.take_due() {
             if let Some(about) = NoticeText::about_of(what) {
                 // Messages about claims follow from the state, and the next review finds them again.
-                if !self.notices.is_held(about) {
+                if !self.notices.has_failed(about) {
                     self.pending.clear(what);
                 }
                 self.leases.reviewed(Some(Stamp::now()));
@@ -376,6 +414,39 @@ impl Router {
     /// Writes the list of pending items if it changed.
     fn write_pending(&mut self) {
         self.pending.write(self.config.dir());
+    }
+}
+
+/// A batch that failed before its commit.
+struct FailedBatch {
+    error: Error,
+    /// The part that failed, if it is known.
+    part: Option<FailedPart>,
+}
+
+/// A part of a batch that failed.
+enum FailedPart {
+    /// A file in `spool/claim`.
+    Claim(String),
+    /// A notice, by its subject.
+    Notice(String),
+}
+
+impl FailedBatch {
+    fn of_claim(claim: Option<&str>, error: Error) -> FailedBatch {
+        let part = claim.map(|claim| FailedPart::Claim(claim.to_owned()));
+        FailedBatch { error, part }
+    }
+
+    fn of_notice(about: Option<&str>, error: Error) -> FailedBatch {
+        let part = about.map(|about| FailedPart::Notice(about.to_owned()));
+        FailedBatch { error, part }
+    }
+}
+
+impl From<Error> for FailedBatch {
+    fn from(error: Error) -> FailedBatch {
+        FailedBatch { error, part: None }
     }
 }
 

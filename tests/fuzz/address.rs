@@ -37,7 +37,6 @@ impl Availability for Stand {
     fn last_active(&self, _: &str) -> Stamp {
         Stamp::default()
     }
-    fn taken(&mut self, _: &str) {}
 }
 
 /// The first byte chooses the sender, the rest is addresses, one a line.

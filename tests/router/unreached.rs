@@ -203,36 +203,31 @@ fn a_message_that_needs_no_recipient_causes_no_notice() {
 #[test]
 fn each_line_of_a_file_has_its_own_notice_and_a_duplicate_has_none() {
     // P400
-    // With 0, each batch takes one line and leaves the others to a later batch.
-    for stage_ms in ["1000", "0"] {
-        let world = room();
-        let lines = [
-            json!({"id": "l-1", "to": "#none", "body": "one"}),
-            json!({"id": "l-2", "to": "bob", "body": "two"}),
-            json!({"id": "l-3", "to": "#none", "body": "three"}),
-            json!({"id": "l-3", "to": "#none", "body": "three"}),
-        ];
-        world.drop_file(
-            "alice",
-            "x.ndjson",
-            lines.map(|line| line.to_string()).join("\n") + "\n",
-        );
-        world.mail(
-            "alice",
-            "y.json",
-            json!({"id": "l-1", "to": "#none", "body": "one"}),
-        );
-        for _ in 0..3 {
-            let pass = ["run", "--once"];
-            let ran = world.run_env(&pass, "MAILBAG_TEST_STAGE_MS", stage_ms);
-            ran.ok();
-        }
-        let answered: Vec<Value> = notices(&world)
-            .into_iter()
-            .map(|notice| notice["in_reply_to"].clone())
-            .collect();
-        assert_eq!(answered, ["l-1", "l-3"], "{stage_ms}");
+    let world = room();
+    let lines = [
+        json!({"id": "l-1", "to": "#none", "body": "one"}),
+        json!({"id": "l-2", "to": "bob", "body": "two"}),
+        json!({"id": "l-3", "to": "#none", "body": "three"}),
+        json!({"id": "l-3", "to": "#none", "body": "three"}),
+    ];
+    world.drop_file(
+        "alice",
+        "x.ndjson",
+        lines.map(|line| line.to_string()).join("\n") + "\n",
+    );
+    world.mail(
+        "alice",
+        "y.json",
+        json!({"id": "l-1", "to": "#none", "body": "one"}),
+    );
+    for _ in 0..3 {
+        world.ok("run --once");
     }
+    let answered: Vec<Value> = notices(&world)
+        .into_iter()
+        .map(|notice| notice["in_reply_to"].clone())
+        .collect();
+    assert_eq!(answered, ["l-1", "l-3"]);
 }
 
 #[test]

@@ -76,9 +76,6 @@ pub const BATCH_MESSAGES: usize = 2048;
 pub const BATCH_BYTES: u64 = 8 << 20;
 /// The most copies in one batch on the fastest disk. A message with more copies is a batch of its own.
 pub const BATCH_COPIES: usize = 16_384;
-/// The time limit for writing the copies of a batch. After it, the remaining lines of files wait for the next batch. A
-/// disk can become ten times slower from one batch to the next.
-pub const STAGE_TIME: Duration = Duration::from_millis(150);
 /// The number of files that the router takes from one outbox before it continues with the next outbox.
 pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);

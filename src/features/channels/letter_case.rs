@@ -4,21 +4,15 @@ use super::State;
 use crate::base::error::Problem;
 use crate::base::sanitize;
 use crate::message::{DEFAULT_CHANNEL, Message};
-use std::collections::BTreeSet;
 
 /// Rejects a new channel if only letter case distinguishes its name from another channel's name.
-pub(super) fn check(
-    channels: &State,
-    earlier: &BTreeSet<String>,
-    message: &Message,
-) -> Result<(), Vec<Problem>> {
+pub(super) fn check(channels: &State, message: &Message) -> Result<(), Vec<Problem>> {
     let channel = message.channel();
     if message.is_for_router() || channel == DEFAULT_CHANNEL || channels.contains_key(channel) {
         return Ok(());
     }
     let known = channels.keys().map(|known| &**known);
     let same = known
-        .chain(earlier.iter().map(String::as_str))
         .chain([DEFAULT_CHANNEL])
         .find(|known| *known != channel && known.eq_ignore_ascii_case(channel));
     let Some(same) = same else {

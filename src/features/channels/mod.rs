@@ -24,20 +24,14 @@ use crate::disk::Dir;
 use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::router::projections::Projection;
-use std::collections::BTreeSet;
 
 pub(super) const FEATURE: Channels = Channels;
 
 pub(super) struct Channels;
 
 impl Feature for Channels {
-    fn judge(
-        &self,
-        state: &RoomState,
-        earlier: &BTreeSet<String>,
-        message: &Message,
-    ) -> Result<(), Vec<Problem>> {
-        letter_case::check(of(state), earlier, message)
+    fn judge(&self, state: &RoomState, message: &Message) -> Result<(), Vec<Problem>> {
+        letter_case::check(of(state), message)
     }
 
     fn apply(&self, states: &mut States, applied: &AppliedRecord<'_>) {

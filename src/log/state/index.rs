@@ -13,7 +13,7 @@ use crate::base::test_sizes;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::find::RecordFinder;
-use crate::log::{LogPosition, LogTip, RawLogLine};
+use crate::log::{LogPosition, LogTip, OpenLines, RawLogLine};
 use crate::message::answer::ConversationKeys;
 use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, MessageHead, Record};
@@ -367,6 +367,8 @@ pub struct IndexedLog<'a> {
     room: &'a Dir,
     index: Cow<'a, LogIndex>,
     finder: RefCell<RecordFinder>,
+    /// The records of the state that are not in the log yet.
+    open: Option<&'a OpenLines>,
 }
 
 impl<'a> IndexedLog<'a> {
@@ -384,6 +386,7 @@ impl<'a> IndexedLog<'a> {
             room,
             index: Cow::Owned(index),
             finder: RefCell::new(RecordFinder::new(room)),
+            open: None,
         })
     }
 
@@ -395,9 +398,8 @@ impl<'a> IndexedLog<'a> {
     /// The lines of the records that may have one of these properties, in the order of the log.
     pub fn lines(&self, keys: &[IndexKey<'_>]) -> Result<Vec<RawLogLine>> {
         let mut lines = Vec::new();
-        let mut finder = self.finder.borrow_mut();
         for seq in self.index.numbers(self.room, keys)? {
-            lines.extend(finder.line(seq)?);
+            lines.extend(self.line(seq)?);
         }
         Ok(lines)
     }
@@ -421,7 +423,10 @@ impl<'a> IndexedLog<'a> {
 
     /// The line with this number.
     pub fn line(&self, seq: u64) -> Result<Option<RawLogLine>> {
-        self.finder.borrow_mut().line(seq)
+        match self.open.and_then(|open| open.line(seq)) {
+            Some(line) => Ok(Some(line)),
+            None => self.finder.borrow_mut().line(seq),
+        }
     }
 }
 
@@ -432,6 +437,15 @@ impl RoomState {
             room,
             index: Cow::Borrowed(&self.index),
             finder: RefCell::new(RecordFinder::until(room, self.end)),
+            open: None,
+        }
+    }
+
+    /// As [`RoomState::indexed`], for a state with records that are not in the log yet.
+    pub fn indexed_with<'a>(&'a self, room: &'a Dir, open: &'a OpenLines) -> IndexedLog<'a> {
+        IndexedLog {
+            open: Some(open),
+            ..self.indexed(room)
         }
     }
 

@@ -271,6 +271,11 @@ impl RoomState {
         }
     }
 
+    /// Takes in the end of a batch: the line of its last record has the number of its records.
+    pub fn end_batch(&mut self, tip: LogTip) {
+        (self.prev, self.end) = (tip.hash, tip.end);
+    }
+
     // Applies the effects of an accepted message on earlier messages.
     fn follow(&mut self, seq: u64, accepted: &AcceptedMessage) {
         let from = &accepted.name.from;

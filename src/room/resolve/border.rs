@@ -97,7 +97,6 @@ mod tests {
                 "bob".into()
             }]
         }
-        fn taken(&mut self, _: &str) {}
     }
 
     const REGISTRY: &[u8] = br##"{"version": 1, "agents": [{"id": "human"},

@@ -104,7 +104,7 @@ pub struct Recipient {
 
 /// The data that `any_<role>` and `owner:<claim>` use to choose.
 pub trait Availability {
-    /// The number of an agent's unread messages, including messages of this batch.
+    /// The number of an agent's unread messages.
     fn unread(&self, agent: &str) -> usize;
     /// Returns true if it can be online, according to the registry.
     fn online(&self, agent: &str) -> bool;
@@ -118,8 +118,6 @@ pub trait Availability {
     fn owners(&self, _subject: &ClaimSubject) -> Vec<Arc<str>> {
         Vec::new()
     }
-    /// Adds a copy of this batch. Called for every recipient after a message has been resolved.
-    fn taken(&mut self, agent: &str);
 }
 
 /// The recipients of a message.
@@ -217,11 +215,6 @@ fn resolve_all(
     }
     if !problems.is_empty() {
         return Err(problems);
-    }
-    for recipient in &reached.list {
-        if recipient.via != RecipientRule::Link {
-            standing.taken(&recipient.agent);
-        }
     }
     Ok(ResolvedRecipients {
         recipients: reached.list,

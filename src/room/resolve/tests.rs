@@ -47,9 +47,6 @@ impl Availability for Stand {
     fn last_active(&self, agent: &str) -> Stamp {
         self.0.get(agent).map(|s| s.2).unwrap_or_default()
     }
-    fn taken(&mut self, agent: &str) {
-        self.0.entry(agent.to_owned()).or_default().1 += 1;
-    }
 }
 
 /// P382: the cases with `other-case` in their names

@@ -25,7 +25,6 @@ const _: () =
 /// two batches.
 const BATCH_TIME: Duration = Duration::from_millis(250);
 const _: () = assert!(BATCH_TIME.as_millis() * 2 < 1000);
-const _: () = assert!(limits::STAGE_TIME.as_millis() < BATCH_TIME.as_millis());
 
 /// The number of copies of a batch that takes [`BATCH_TIME`] at the recent speed.
 pub(crate) struct BatchSize {
@@ -81,6 +80,11 @@ impl BatchSpace {
             is_empty: true,
             can_be_large: !share.is_large,
         }
+    }
+
+    /// Lets nothing more into the batch.
+    pub(crate) fn close(&mut self) {
+        self.messages = 0;
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -199,28 +203,6 @@ pub(crate) struct FileSlice {
     pub(crate) stop: Option<StopReason>,
 }
 
-/// Lines of a file that are left to a later batch.
-pub(crate) struct PostponedLines {
-    pub(crate) agent: Arc<str>,
-    pub(crate) claim: String,
-    pub(crate) lines: usize,
-    pub(crate) copies: usize,
-    /// Whether an earlier line of the file is in this batch.
-    pub(crate) begun: bool,
-}
-
-impl PostponedLines {
-    /// Adds a line to the entry of its file. Returns false if the file has no entry.
-    pub(crate) fn add_line(all: &mut [PostponedLines], claim: &str, copies: usize) -> bool {
-        let Some(late) = all.iter_mut().find(|late| late.claim == claim) else {
-            return false;
-        };
-        late.lines += 1;
-        late.copies += copies;
-        true
-    }
-}
-
 /// The reason why the next message of a sender stays.
 pub(crate) enum StopReason {
     /// The batch has no room for it.
@@ -301,7 +283,7 @@ fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
 }
 
 /// The number of copies of a message, at least one.
-pub(crate) fn copies_of(registry: &Registry, agent: &str, message: &Message) -> usize {
+fn copies_of(registry: &Registry, agent: &str, message: &Message) -> usize {
     let recipients = resolve::resolve(
         registry,
         agent,
@@ -327,8 +309,6 @@ impl Availability for UnrankedAvailability {
     fn last_active(&self, _: &str) -> Stamp {
         Stamp::default()
     }
-
-    fn taken(&mut self, _: &str) {}
 }
 
 #[cfg(test)]

@@ -344,17 +344,6 @@ impl BudgetAccounts {
         }
     }
 
-    /// Returns the costs of messages that were not sent, in messages and copies.
-    pub(crate) fn refund(&mut self, settings: &Settings, agent: &Arc<str>, costs: [usize; 2]) {
-        let paces = paces(settings, agent).into_iter().zip(costs);
-        for (account, (pace, cost)) in self.accounts.iter_mut().zip(paces) {
-            if let (Some(pace), Some(spent)) = (pace, account.get_mut(agent)) {
-                let back = pace.window / pace.most * u32::try_from(cost).unwrap_or(u32::MAX);
-                spent.0 = spent.0.checked_sub(back).unwrap_or(spent.0);
-            }
-        }
-    }
-
     /// Notes the chain of each committed message under its id, its number and its recipients. The bounce of a
     /// rejected reply belongs to the reply's chain.
     pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &RoomState) {

@@ -3,11 +3,12 @@
 use super::charter::CharterWatch;
 use super::notices::NoticeQueue;
 use super::pending::PendingWork;
-use crate::base::error::{Error, ErrorClass, Result};
+use crate::base::error::{Error, ErrorClass, Problem, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
+use crate::message::record::RouterAction;
 use crate::room::Room;
 use crate::room::consent;
 use crate::room::registry::Registry;
@@ -25,6 +26,19 @@ pub(crate) struct RoomConfig {
     charter: CharterWatch,
     /// Invalid files with their versions and the times when they became invalid.
     invalid: BTreeMap<&'static str, (ConfigVersions, Instant)>,
+}
+
+/// The registry after a subscription of an agent. `None` if the action is none.
+pub(crate) fn apply_subscription(
+    registry: &Registry,
+    agent: &str,
+    act: &RouterAction,
+) -> Option<std::result::Result<Registry, Box<Problem>>> {
+    match act {
+        RouterAction::Subscribe(topic) => Some(registry.subscribe(agent, topic)),
+        RouterAction::Unsubscribe(topic) => Some(registry.unsubscribe(agent, topic)),
+        RouterAction::Ack(_) => None,
+    }
 }
 
 /// The versions of the configuration files that were read.
@@ -67,6 +81,18 @@ impl RoomConfig {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Lets later messages follow a subscription that was judged. The file is changed after the commit.
+    pub(crate) fn follow(&mut self, agent: &str, act: &RouterAction) {
+        if let Some(Ok(edited)) = apply_subscription(&self.registry, agent, act) {
+            self.set_registry(edited);
+        }
+    }
+
+    /// Returns to an earlier registry, because a batch with a subscription failed.
+    pub(crate) fn restore_registry(&mut self, registry: Arc<Registry>) {
+        self.registry = registry;
     }
 
     /// Applies a registry that the router has written.

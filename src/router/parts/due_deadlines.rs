@@ -138,6 +138,14 @@ impl DueDeadlines {
         }
     }
 
+    /// Delays the next try of all deadlines, because the batch with their effects failed.
+    pub(crate) fn delay_all(&mut self) {
+        let all: Vec<DeadlineOf> = self.0.keys().copied().collect();
+        for of in all {
+            self.delay(of);
+        }
+    }
+
     /// Delays the next try of all decisions if all mail was read.
     pub(crate) fn delay_decisions(&mut self, intake: &MailIntake) {
         let decisions = self.0.keys().copied();

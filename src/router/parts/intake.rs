@@ -1,8 +1,6 @@
 //! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and budgets.
 
-use super::batch_size::{
-    self, BatchSize, BatchSpace, FileMessage, FileSlice, PostponedLines, SenderSpace,
-};
+use super::batch_size::{self, BatchSize, BatchSpace, FileMessage, FileSlice, SenderSpace};
 use super::budget::{BudgetAccounts, BudgetBill, MessageDelay};
 use super::config::RoomConfig;
 use super::pending::{PendingWork, claim_item};
@@ -11,10 +9,13 @@ use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use crate::room::outbox::{self, FileReadiness, Outboxes, PickupConditions, UnreadyFiles};
 use crate::room::settings::Settings;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// After this number of failed batches in a row, the cause is not a single file.
+const FAILURES: u32 = 3;
 
 /// The mail that a router has to pick up, in order.
 pub(crate) struct MailIntake {
@@ -28,6 +29,12 @@ pub(crate) struct MailIntake {
     next: u64,
     share: BatchSize,
     budgets: BudgetAccounts,
+    /// Claims of the present batch.
+    batch: Vec<String>,
+    /// Claims of batches that failed. Each is a batch of its own until it is committed.
+    alone: HashSet<String>,
+    /// The number of batches that failed since the last commit.
+    failures: u32,
     /// Files with one message per line that are in this batch.
     sliced: Vec<SlicedFile>,
     /// The number of copies in this batch.
@@ -51,6 +58,9 @@ impl MailIntake {
             next: claim + 1,
             share: BatchSize::default(),
             budgets: BudgetAccounts::default(),
+            batch: Vec::new(),
+            alone: HashSet::new(),
+            failures: 0,
             sliced: Vec::new(),
             copies: 0,
         }
@@ -175,39 +185,50 @@ impl MailIntake {
         self.copies = batch.copies_added();
     }
 
-    /// Refunds lines that were left to a later batch.
-    pub(crate) fn leave(
-        &mut self,
-        late: Vec<PostponedLines>,
-        settings: &Settings,
-        state: &RoomState,
-    ) {
-        for PostponedLines {
-            agent,
-            claim,
-            lines,
-            copies,
-            begun,
-        } in late
-        {
-            self.budgets.refund(settings, &agent, [lines, copies]);
-            self.copies = self.copies.saturating_sub(copies);
-            // The next line is due now, even if later lines are delayed.
-            for sliced in &mut self.sliced {
-                if sliced.claim == claim {
-                    sliced.delay = None;
-                }
-            }
-            if !begun && state.resume_after(&claim).is_none() {
-                self.sliced.retain(|sliced| sliced.claim != claim);
-                self.queue_claims([claim]);
-            }
+    /// Notes the claims of the batch.
+    pub(crate) fn begin_batch(&mut self, claims: Vec<String>) {
+        self.batch = claims;
+    }
+
+    /// Returns true if this claim was in a batch that failed.
+    pub(crate) fn is_alone(&self, claim: &str) -> bool {
+        self.alone.contains(claim)
+    }
+
+    /// Notes that these claims have records.
+    pub(crate) fn committed(&mut self, claims: &[String]) {
+        self.failures = 0;
+        for claim in claims {
+            self.alone.remove(claim);
         }
+    }
+
+    /// Returns true if batches fail one after the other, so that the cause is not a single file.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failures >= FAILURES
+    }
+
+    /// Notes that the batch failed. Its claims are tried again, each in a batch of its own. Returns the claims that wait
+    /// first: the one that failed, if it is known, or all if batches fail one after the other.
+    pub(crate) fn batch_failed(&mut self, claim: Option<String>, is_known: bool) -> Vec<String> {
+        self.failures += 1;
+        let mut claims = std::mem::take(&mut self.batch);
+        if !is_known && self.is_failing() {
+            claims.extend(self.take_claims());
+        }
+        self.claims.clear();
+        let failed = match claim {
+            Some(claim) => vec![claim],
+            None if !is_known && (claims.len() == 1 || self.is_failing()) => claims.clone(),
+            None => Vec::new(),
+        };
+        self.alone.extend(failed.iter().cloned().chain(claims));
+        failed
     }
 
     /// Queues the senders of partly routed files again, with the rest of the file or with the files after it. Called
     /// after a batch is committed or has failed.
-    pub(crate) fn committed(
+    pub(crate) fn line_up_rest(
         &mut self,
         seqs: &[u64],
         state: &RoomState,

@@ -6,10 +6,11 @@ use crate::base::hash::hash;
 use crate::base::limits;
 use crate::base::test_sizes;
 use crate::disk::{Dir, Meta, layout};
+use crate::log::state::IndexedLog;
 use crate::log::state::RoomState;
-use crate::log::{Log, LogPosition, LogTip};
+use crate::log::{self, Log, LogPosition, LogTip, OpenLines, RawLogLine};
 use crate::message::Message;
-use crate::message::record::{EventKind, Record};
+use crate::message::record::{Event, EventKind, Record};
 use crate::room::{Room, RouterLock};
 use crate::router::temporary;
 
@@ -25,6 +26,7 @@ pub(crate) struct Journal {
     /// The size of the last snapshot in bytes.
     snapshot_bytes: u64,
     tally: RouterTotals,
+    open: OpenBatch,
 }
 
 /// The work of a router since it started.
@@ -54,17 +56,12 @@ pub struct RouterTotals {
     pub waiting: usize,
 }
 
-/// The lines of a batch and their positions in the log.
-pub(crate) struct BatchLines {
-    bytes: Vec<u8>,
-    tips: Vec<LogTip>,
-}
-
-impl BatchLines {
-    /// The position of each line, in order.
-    pub(crate) fn tips(&self) -> impl Iterator<Item = LogTip> {
-        self.tips.iter().copied()
-    }
+/// A batch whose records are judged and applied, and not in the log yet.
+#[derive(Default)]
+struct OpenBatch {
+    /// The lines, without the number of records in the last one.
+    lines: OpenLines,
+    tally: RouterTotals,
 }
 
 impl Journal {
@@ -77,6 +74,7 @@ impl Journal {
             snapshot_at: None,
             snapshot_bytes: 0,
             tally: RouterTotals::default(),
+            open: OpenBatch::default(),
         }
     }
 
@@ -85,7 +83,12 @@ impl Journal {
         self.lock.note_step()
     }
 
-    /// The state after the last commit.
+    /// Drops everything that is not in the log, and continues from what recovery found there.
+    pub(crate) fn restart(&mut self, log: Log, state: RoomState) {
+        (self.log, self.state, self.open) = (log, state, OpenBatch::default());
+    }
+
+    /// The state after the last judged record.
     pub(crate) fn state(&self) -> &RoomState {
         &self.state
     }
@@ -122,62 +125,100 @@ impl Journal {
         }
     }
 
-    /// Formats the lines of a batch, each with the hash of the line before.
-    pub(crate) fn lines<'r>(
+    /// The next record, with its accept time.
+    pub(crate) fn begin_record(&self, event: Event) -> (Record, Stamp) {
+        let at = self.state.at.next();
+        (self.state.begin_record(event, self.state.seq + 1, at), at)
+    }
+
+    /// Applies a judged record to the state, with its checked message. The log has it after [`Journal::commit`].
+    pub(crate) fn add(
         &mut self,
-        records: impl ExactSizeIterator<Item = &'r mut Record>,
-    ) -> Result<BatchLines> {
-        let (end, count, batch) = (self.log.end()?, records.len() as u32, self.state.batch + 1);
-        let (mut bytes, mut prev) = (Vec::with_capacity(records.len() * 1024), self.state.prev);
-        let mut tips = Vec::with_capacity(records.len());
-        for (n, record) in records.enumerate() {
-            (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
-            let line = record.line();
-            prev = hash(&line);
-            let at = LogPosition {
-                offset: end.offset + bytes.len() as u64,
-                ..end
-            };
-            bytes.extend(line);
-            let end = LogPosition {
-                offset: end.offset + bytes.len() as u64,
-                ..end
-            };
-            let (seq, hash) = (record.seq, prev);
-            tips.push(LogTip { at, end, seq, hash });
-        }
-        Ok(BatchLines { bytes, tips })
-    }
-
-    /// Appends the lines of a batch. They have no effect before [`Journal::commit`].
-    pub(crate) fn append(&mut self, lines: &BatchLines) -> Result<()> {
-        self.log.append(&lines.bytes)
-    }
-
-    /// Commits the appended lines.
-    pub(crate) fn commit(&mut self, lines: &BatchLines) -> Result<()> {
-        self.log
-            .commit(lines.tips().last().unwrap_or(self.state.tip()))
-    }
-
-    /// Applies a committed record to the state, with its line and its checked message.
-    pub(crate) fn apply(
-        &mut self,
-        record: Record,
+        mut record: Record,
         at: Stamp,
         message: Option<&Message>,
-        tip: LogTip,
-    ) {
+    ) -> Result<()> {
+        let is_first = self.open.lines.is_empty();
+        let place = if is_first {
+            self.log.end()?
+        } else {
+            self.state.end
+        };
+        record.batch = self.state.batch + u64::from(is_first);
+        record.prev = self.state.prev;
+        let line = record.line();
+        let tip = LogTip {
+            at: place,
+            end: LogPosition {
+                offset: place.offset + line.len() as u64,
+                ..place
+            },
+            seq: record.seq,
+            hash: hash(&line),
+        };
+        self.open.lines.add(record.seq, place, &line);
+        let tally = &mut self.open.tally;
         match record.kind() {
             EventKind::Accepted => {
-                self.tally.accepted += 1;
-                self.tally.copies += record.recipients().count() as u64;
+                tally.accepted += 1;
+                tally.copies += record.recipients().count() as u64;
             }
-            EventKind::Rejected => self.tally.rejected += 1,
-            EventKind::Duplicate => self.tally.duplicates += 1,
+            EventKind::Rejected => tally.rejected += 1,
+            EventKind::Duplicate => tally.duplicates += 1,
             _ => {}
         }
         self.state.apply(record, at, message, tip);
+        Ok(())
+    }
+
+    /// Returns true if the batch has a record.
+    pub(crate) fn has_records(&self) -> bool {
+        !self.open.lines.is_empty()
+    }
+
+    /// The log with the records of the batch.
+    pub(crate) fn indexed<'a>(&'a self, room: &'a Dir) -> IndexedLog<'a> {
+        self.state.indexed_with(room, &self.open.lines)
+    }
+
+    /// The record at a position of the log or of the batch.
+    pub(crate) fn read_record(&self, room: &Dir, at: LogPosition) -> Result<Option<Record>> {
+        match self.open.lines.line_at(at) {
+            Some(line) => Ok(line.record().ok()),
+            None => log::read_record(room, at),
+        }
+    }
+
+    /// The lines of the batch.
+    pub(crate) fn open_lines(&self) -> impl Iterator<Item = RawLogLine> {
+        self.open.lines.lines()
+    }
+
+    /// The commit point: appends the batch and syncs the log. Before it, the batch has no effect outside the memory.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let OpenBatch { lines, tally } = std::mem::take(&mut self.open);
+        let (lines, mut bytes) = lines.into_parts();
+        let (Some(first), Some(at)) = (lines.first(), lines.last()) else {
+            return Ok(());
+        };
+        Record::end_batch(&mut bytes, lines.len());
+        let tip = LogTip {
+            at: *at,
+            end: LogPosition {
+                offset: first.offset + bytes.len() as u64,
+                ..*first
+            },
+            seq: self.state.seq,
+            hash: hash(&bytes[(at.offset - first.offset) as usize..]),
+        };
+        self.log.append(&bytes)?;
+        self.log.commit(tip)?;
+        self.state.end_batch(tip);
+        self.tally.accepted += tally.accepted;
+        self.tally.copies += tally.copies;
+        self.tally.rejected += tally.rejected;
+        self.tally.duplicates += tally.duplicates;
+        Ok(())
     }
 
     /// Removes the expiry of a message that needs no notice.
@@ -206,8 +247,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the snapshot.
+    /// Writes the snapshot, and the index if it is due. No record may be missing in the log.
     pub(crate) fn write_snapshot(&mut self, room: &Dir) -> Result<()> {
+        debug_assert!(!self.has_records(), "a snapshot within a batch");
         self.snapshot_bytes = self.state.save(room)?;
         Ok(())
     }

@@ -48,16 +48,19 @@ impl LinkAcknowledgements {
         self.acked.insert(acked.link.clone(), acked);
     }
 
-    /// Takes the acknowledgements for a record of the next batch.
-    pub(crate) fn stage(&mut self) -> Vec<StreamAcknowledgement> {
-        self.since = None;
-        std::mem::take(&mut self.acked).into_values().collect()
+    /// The acknowledgements for a record of the next batch.
+    pub(crate) fn stage(&self) -> Vec<StreamAcknowledgement> {
+        self.acked.values().cloned().collect()
     }
 
-    /// Keeps the acknowledgements of an uncommitted record for the next batch.
-    pub(crate) fn unstage(&mut self, acked: Vec<StreamAcknowledgement>) {
-        for acked in acked {
-            self.note(acked);
-        }
+    /// Notes that the log has the acknowledgements.
+    pub(crate) fn committed(&mut self) {
+        self.acked.clear();
+        self.since = None;
+    }
+
+    /// Delays the next try after a batch failed.
+    pub(crate) fn delay(&mut self) {
+        self.since = self.since.map(|_| Instant::now());
     }
 }

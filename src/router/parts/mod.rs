@@ -19,16 +19,16 @@ mod storage;
 pub use journal::RouterTotals;
 
 pub(super) use batch_size::{
-    BatchSpace, FileMessage, FileSlice, ParsedMessage, PostponedLines, SenderSpace, StopReason,
-    UnrankedAvailability, copies_of,
+    BatchSpace, FileMessage, FileSlice, ParsedMessage, SenderSpace, StopReason,
+    UnrankedAvailability,
 };
 pub(super) use budget::MessageDelay;
-pub(super) use config::RoomConfig;
+pub(super) use config::{RoomConfig, apply_subscription};
 pub(super) use due_deadlines::{
     DeadlineOf, DueDeadlines, WaitingMail, is_argued_out, is_left_to_human,
 };
 pub(super) use intake::MailIntake;
-pub(super) use journal::{BatchLines, Journal};
+pub(super) use journal::Journal;
 pub(super) use leases::NextClaimReview;
 pub(super) use links::LinkAcknowledgements;
 pub(crate) use notices::{NoticeQueue, NoticeText};

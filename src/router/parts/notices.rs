@@ -3,9 +3,8 @@
 use super::{PendingWork, RoomConfig};
 use crate::base::sanitize;
 use crate::disk::layout;
-use crate::log::state::RoomState;
+use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, RoomState};
 use crate::message::id;
-use crate::message::record::Record;
 use crate::room::outbox::UnreadOutbox;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -19,8 +18,10 @@ const ITEM: &str = "notice ";
 pub(crate) struct NoticeQueue {
     /// Notices for the next batch.
     queued: Vec<NoticeText>,
-    /// Notices in a batch that is not committed yet.
-    held: Vec<NoticeText>,
+    /// Notices in the present batch.
+    taken: Vec<NoticeText>,
+    /// Notices that failed, until their next try.
+    failed: Vec<NoticeText>,
 }
 
 /// A message of the router's own.
@@ -108,37 +109,53 @@ impl NoticeQueue {
 
     /// Queues a notice, unless the log or the queue has it.
     pub(crate) fn add(&mut self, state: &RoomState, notice: NoticeText) {
-        let mut waiting = self.queued.iter().chain(&self.held);
+        let mut waiting = self.queued.iter().chain(&self.taken).chain(&self.failed);
         if !state.notices.contains(&notice.about) && !waiting.any(|other| other.is_same(&notice)) {
             self.queued.push(notice);
         }
     }
 
-    /// Takes the notices for a batch. They are held until it is committed.
+    /// Takes the notices for a batch.
     pub(crate) fn take(&mut self) -> Vec<NoticeText> {
-        let notices = std::mem::take(&mut self.queued);
-        self.held.extend(notices.iter().cloned());
-        notices
+        self.taken = std::mem::take(&mut self.queued);
+        self.taken.clone()
     }
 
-    /// Removes the held notices of a committed record.
-    pub(crate) fn committed(&mut self, record: &Record) {
-        let Some(about) = record.about() else { return };
-        self.held.retain(|one| {
-            one.about != about
-                || record
-                    .recipients()
-                    .all(|(agent, _)| !one.to.contains(agent))
-        });
+    /// Notes that the log has the notices of the batch.
+    pub(crate) fn committed(&mut self) {
+        self.taken.clear();
     }
 
-    /// Returns true if the notice was in a batch that is not committed.
-    pub(crate) fn is_held(&self, about: &str) -> bool {
-        self.held.iter().any(|one| one.about == about)
+    /// Keeps the notices of a batch that failed: the one with this subject, with those of its unit, until
+    /// [`NoticeQueue::retry`], the others for the next batch. Without a subject, all wait if `all` is true. Returns the
+    /// subjects of those that wait.
+    pub(crate) fn give_back(&mut self, failed: Option<&str>, all: bool) -> Vec<String> {
+        let failed = failed.map(unit_of);
+        let (failed, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.taken)
+            .into_iter()
+            .partition(|notice| all || failed == Some(unit_of(&notice.about)));
+        let abouts = failed.iter().map(|notice| notice.about.clone()).collect();
+        self.failed.extend(failed);
+        self.queued.extend(others);
+        abouts
     }
 
-    /// Queues uncommitted notices again.
+    /// Returns true if this notice waits for its next try.
+    pub(crate) fn has_failed(&self, about: &str) -> bool {
+        self.failed.iter().any(|one| one.about == about)
+    }
+
+    /// Queues failed notices again.
     pub(crate) fn retry(&mut self) {
-        self.queued.append(&mut self.held);
+        self.queued.append(&mut self.failed);
+    }
+}
+
+/// The unit of a notice with this subject. The notice of an expiry ends the deadline, so its escalation is recorded
+/// with it.
+fn unit_of(about: &str) -> &str {
+    match about.split_once(' ') {
+        Some((EXPIRED | OVERDUE | OVERDUE_AT_LAST, seq)) => seq,
+        _ => about,
     }
 }

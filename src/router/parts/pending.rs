@@ -190,6 +190,11 @@ impl PendingWork {
         .collect()
     }
 
+    /// Returns true if the item waits for the time of its next try.
+    pub(crate) fn is_delayed(&self, what: &str) -> bool {
+        self.items.get(what).is_some_and(|item| item.due.is_some())
+    }
+
     pub(crate) fn contains(&self, what: &str) -> bool {
         self.items.contains_key(what)
     }

@@ -133,14 +133,15 @@ impl ObservedReceipts {
         }
     }
 
-    /// Takes the receipts for the records of the next batch, and splits them so that no record is long. The batch's
-    /// barrier makes the departure of the copies durable.
-    pub(crate) fn stage(&mut self, room: &Dir, storage: &mut RouterStorage) -> Vec<Vec<Receipt>> {
+    /// The receipts for the records of the next batch, split so that no record is long. The batch's barrier makes the
+    /// departure of the copies durable.
+    pub(crate) fn stage(&self, room: &Dir, storage: &mut RouterStorage) -> Vec<Vec<Receipt>> {
         let (mut records, mut receipts) = (Vec::new(), Vec::new());
         let mut most = test_sizes::receipts_of_record();
-        for ((agent, _), (status, copies)) in std::mem::take(&mut self.observed) {
-            let mut copies: Vec<(u64, Option<i64>)> = copies.into_iter().collect();
-            for place in [layout::inbox(&agent), layout::taken(&agent)] {
+        for ((agent, _), (status, copies)) in &self.observed {
+            let mut copies: Vec<(u64, Option<i64>)> =
+                copies.iter().map(|(seq, at)| (*seq, *at)).collect();
+            for place in [layout::inbox(agent), layout::taken(agent)] {
                 if let Ok(dir) = room.sub(place) {
                     storage.sync(&dir);
                 }
@@ -149,7 +150,7 @@ impl ObservedReceipts {
                 let later = copies.split_off(copies.len().min(most));
                 most -= copies.len();
                 receipts.push(Receipt {
-                    status,
+                    status: *status,
                     agent: agent.clone(),
                     seqs: copies.iter().map(|(seq, _)| *seq).collect(),
                     times: copies.iter().filter_map(|(_, at)| *at).collect(),
@@ -162,32 +163,20 @@ impl ObservedReceipts {
                 }
             }
         }
-        self.since = None;
         records.extend((!receipts.is_empty()).then_some(receipts));
         records
     }
 
-    /// Keeps the receipts of an uncommitted record for the next batch.
-    pub(crate) fn unstage(&mut self, receipts: Vec<Receipt>) {
-        for Receipt {
-            status,
-            agent,
-            seqs,
-            times,
-            ..
-        } in receipts
-        {
-            let observed = self.observed.entry((agent, status as u8));
-            let (_, known) = observed.or_insert_with(|| (status, ObservedCopies::new()));
-            let times = times.into_iter().map(Some).chain(std::iter::repeat(None));
-            known.extend(seqs.into_iter().zip(times));
-            self.since = Some(Instant::now());
-        }
+    /// Delays the next try after a batch failed.
+    pub(crate) fn delay(&mut self) {
+        self.since = self.since.map(|_| Instant::now());
     }
 
     /// Removes the noted markers, when the log has the receipts.
     pub(crate) fn committed(&mut self, room: &Dir) {
+        self.observed.clear();
         self.copies.clear();
+        self.since = None;
         for (agent, name) in std::mem::take(&mut self.markers) {
             let removed = room
                 .sub(layout::announced(&agent))

@@ -45,11 +45,6 @@ impl RouterStorage {
         self.spool.stage(name, bytes, &mut self.barrier)
     }
 
-    /// Removes staged files without a written record.
-    pub(crate) fn unstage(&self, names: &[String]) {
-        self.spool.unstage(names.iter().map(String::as_str));
-    }
-
     /// Returns true if the copy is not delivered.
     pub(crate) fn is_staged(&self, delivery: &StagedFile) -> Result<bool> {
         self.spool.is_staged(delivery)

@@ -100,14 +100,11 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     let log = Log::open_unshown(&room.dir, state.tip())?;
     let mut journal = Journal::new(lock, log, state);
     let id = journal.check_room(room)?;
-    let mut records = records(journal.state(), id, &loss);
-    let lines = journal.lines(records.iter_mut())?;
-    journal.append(&lines)?;
-    journal.commit(&lines)?;
-    for (record, tip) in records.into_iter().zip(lines.tips()) {
+    for record in records(journal.state(), id, &loss) {
         let at = record.stamp();
-        journal.apply(record, at, None, tip);
+        journal.add(record, at, None)?;
     }
+    journal.commit()?;
     // The earlier snapshot belongs to records that the log does not have.
     journal.write_snapshot(&room.dir)?;
     Ok(Some(loss))

@@ -8,7 +8,7 @@ mod twice_named;
 
 pub use gap::{LogLoss, accept_gap, find_loss};
 
-use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::error::{Error, ErrorClass, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::test_sizes;
 use crate::disk::{Barrier, Dir, can_sync_all, layout, machine};
@@ -18,6 +18,7 @@ use crate::log::state::{self, LastBatch, OpenRecord, ReplayedLog, RoomState};
 use crate::room::outbox::UnreadyFiles;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
+use crate::router::parts::{DeliveryProgress, RouterStorage, claim_item};
 use crate::router::projections::ReconcileCause;
 use crate::router::steps::commit::CommittedBatch;
 use crate::router::{RecoveredRoom, Router, temporary};
@@ -31,8 +32,17 @@ use std::collections::HashSet;
 /// before the first change.
 pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<Router> {
     let turn = RoomTurn::new(&room.dir, lock.patience())?;
+    let found = restore(&room)?;
+    let mut router = Router::new(room, lock, turn, patience, found)?;
+    router.resume()?;
+    router.reconcile_all()?;
+    Ok(router)
+}
+
+/// Reads the log, and brings the spool to the same point.
+fn restore(room: &Room) -> Result<RecoveredRoom> {
     let spool = Spool::open(&room.dir)?;
-    let replayed = replay(&room)?;
+    let replayed = replay(room)?;
     check_end(&room.dir, &replayed)?;
     let ReplayedLog {
         mut state,
@@ -41,31 +51,27 @@ pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<R
         last,
         ..
     } = replayed;
-    make_durable(&room, &spool, &state, last)?;
+    make_durable(room, &spool, &state, last)?;
     if let Some(damage) = &damage {
         damage::set_aside(&room.dir, damage)?;
     }
-    if let Err(e) = check_place(&room) {
+    if let Err(e) = check_place(room) {
         tracing::warn!("{}", temporary(e)?);
     }
     clear_stage(&spool, &state)?;
-    leftovers::remove_leftovers(&room)?;
+    leftovers::remove_leftovers(room)?;
     twice_named::finish(&room.dir, &spool, &state)?;
     if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
         twice_named::finish_moves_of_recipients(&room.dir, &state)?;
     }
-    if state.index.is_due(state.end) || is_worth_a_snapshot(&room, read)? {
+    if state.index.is_due(state.end) || is_worth_a_snapshot(room, read)? {
         // Without a snapshot, the next start only reads the same part of the log again.
         if let Err(e) = state.save(&room.dir) {
             tracing::warn!("{}", temporary(e)?);
         }
     }
     let log = Log::open(&room.dir, state.tip())?;
-    let opened = RecoveredRoom { log, spool, state };
-    let mut router = Router::new(room, lock, turn, patience, opened)?;
-    router.resume()?;
-    router.reconcile_all()?;
-    Ok(router)
+    Ok(RecoveredRoom { log, spool, state })
 }
 
 /// Reads the log, and rejects a room that must not be changed.
@@ -268,6 +274,24 @@ fn clear_stage(spool: &Spool, state: &RoomState) -> Result<()> {
 }
 
 impl Router {
+    /// Recovers the room in the running router, after a batch failed. A call that failed once is tried again.
+    pub(super) fn recover_here(&mut self) -> Result<()> {
+        let room = self.config.room();
+        let found = match restore(room) {
+            Err(e) if e.class() == ErrorClass::Temporary => restore(room),
+            found => found,
+        };
+        let RecoveredRoom { log, spool, state } = found?;
+        self.storage = RouterStorage::new(self.config.dir(), spool);
+        self.journal.restart(log, state);
+        self.progress = DeliveryProgress::default();
+        self.resume()?;
+        let state = self.journal.state();
+        self.intake
+            .line_up_rest(&[], state, self.config.dir(), &mut self.pending);
+        self.reconcile(ReconcileCause::Recovery)
+    }
+
     /// Compares the projections with the log. Projections without syncs may have lost data when the machine stopped,
     /// so the first recovery after a boot searches for holes.
     fn reconcile_all(&mut self) -> Result<()> {
@@ -294,7 +318,8 @@ impl Router {
         for name in self.storage.claimed()? {
             self.intake
                 .number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
-            if !recorded.contains(name.as_str()) || state.resume_after(&name).is_some() {
+            let is_open = !recorded.contains(name.as_str()) || state.resume_after(&name).is_some();
+            if is_open && !self.pending.is_delayed(&claim_item(&name)) {
                 self.intake.queue_claims([name]);
             }
         }

@@ -2,8 +2,8 @@
 
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
-use crate::disk::Dir;
-use crate::log::lookup::{self, LocatedMessage, LoggedMessage, UnresolvedReference, Viewer};
+use crate::log::lookup::{self, LoggedMessage, ResolvedReference, Viewer};
+use crate::log::state::IndexedLog;
 use crate::log::state::RoomState;
 use crate::log::state::approvals::Approvals;
 use crate::message::DECISION;
@@ -18,33 +18,28 @@ pub const SUPERSEDED_BY: &str = "superseded_by";
 
 /// A room with its acks.
 pub struct AckRoom<'a> {
-    /// The room's directory.
-    pub dir: &'a Dir,
-    /// The state with its messages.
+    /// The log with its messages.
+    pub log: &'a IndexedLog<'a>,
+    /// The state after them.
     pub state: &'a RoomState,
-    /// The approvals, with the changes of the present batch.
-    pub approvals: &'a Approvals,
     /// Its agents.
     pub registry: &'a Registry,
 }
 
-/// The statuses that acks of the present batch have set.
-pub type AckedStatuses = HashMap<(Arc<str>, u64), CopyStatus>;
+/// The statuses that an ack has set so far.
+type AckedStatuses = HashMap<(Arc<str>, u64), CopyStatus>;
 
 /// Judges an ack. Returns its status changes or all its problems. An error means that a reference could not be looked
-/// up. `claimed` has the status changes of the same batch.
+/// up.
 pub fn judge(
     room: &AckRoom<'_>,
     agent: &Arc<str>,
     ack: &Message,
-    claimed: &mut AckedStatuses,
 ) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
     let &AckRoom {
-        dir,
-        state,
-        registry,
-        ..
+        state, registry, ..
     } = room;
+    let mut claimed = AckedStatuses::new();
     let status = ack
         .text("status")
         .and_then(CopyStatus::of_ack)
@@ -52,11 +47,10 @@ pub fn judge(
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let viewer = Viewer::only(agent, registry.former(agent), state.renames.clone());
-    let log = state.indexed(dir);
-    let found = lookup::find(&log, &viewer, &references)?;
+    let found = lookup::find(room.log, &viewer, &references)?;
     let by = match replacement(ack, status) {
         Some(by) => {
-            let found = lookup::find(&log, &viewer, &[by.to_owned()])?.pop();
+            let found = lookup::find(room.log, &viewer, &[by.to_owned()])?.pop();
             replaced_by(found, &viewer, ack, &mut problems)
         }
         None => None,
@@ -69,7 +63,7 @@ pub fn judge(
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let advanced = match meant {
             Ok((meant, _)) => {
-                may_advance(room, &sender, &meant, claimed).map(|agents| (meant.seq, agents))
+                may_advance(room, &sender, &meant, &mut claimed).map(|agents| (meant.seq, agents))
             }
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
@@ -129,7 +123,7 @@ fn may_advance(
             .fix("send a new message about it; the decision counts")
             .into());
     }
-    let closed = room.approvals.closed(meant.seq);
+    let closed = room.state.approvals.closed(meant.seq);
     if let Some(decided) = closed.filter(|closed| may_as_sender && !closed.is_withdrawn()) {
         return Err(decided.decided_already(agent).into());
     }
@@ -160,7 +154,7 @@ fn may_advance(
         }
     }
     // The recipients can close their copies and leave the approval open.
-    if may.is_empty() && may_as_sender && is_open(room.approvals, meant.seq) {
+    if may.is_empty() && may_as_sender && is_open(&room.state.approvals, meant.seq) {
         return Ok(vec![agent.clone()]);
     }
     // A sender withdraws open copies even if others are closed already.
@@ -199,7 +193,7 @@ pub(super) fn superseded_by(ack: &Message) -> Option<&str> {
 
 /// The number of that message. A reference that cannot be resolved is a problem.
 fn replaced_by(
-    found: Option<std::result::Result<LocatedMessage, UnresolvedReference>>,
+    found: Option<ResolvedReference>,
     viewer: &Viewer,
     ack: &Message,
     problems: &mut Vec<Problem>,

@@ -21,18 +21,7 @@ pub(super) struct BatchMessage<T> {
     pub(super) source: Option<SourceLine>,
     /// Its item, if it arrived by a link.
     pub(super) arrival: Option<Box<ItemArrival>>,
-    /// The cause of a notice, if the state does not show later that the notice is missing. Both are recorded
-    /// together.
-    pub(super) follows: Option<NoticeCause>,
     pub(super) content: T,
-}
-
-/// The message that caused a notice.
-pub(super) struct NoticeCause {
-    /// Its file in `spool/claim`.
-    pub(super) claim: String,
-    /// Its line, if the file has one message per line.
-    pub(super) line: Option<u32>,
 }
 
 /// An item of a link, without its message.
@@ -82,11 +71,6 @@ pub(super) enum MessageRuling {
     /// The log has it as this record.
     Duplicate {
         of: u64,
-        id: String,
-        digest: Hash,
-    },
-    /// An earlier message of this batch has the same id and content.
-    Again {
         id: String,
         digest: Hash,
     },
@@ -154,21 +138,8 @@ impl BatchMessage<MessageRuling> {
             original,
             source: None,
             arrival: None,
-            follows: None,
             content,
         }
-    }
-
-    /// The letter with this message as its cause.
-    pub(super) fn following(mut self, cause: &BatchMessage<()>) -> BatchMessage<MessageRuling> {
-        let line = cause.source.as_ref().map(|source| source.line);
-        self.follows = cause.claim.clone().map(|claim| NoticeCause { claim, line });
-        self
-    }
-
-    /// Returns true if its decision depends on the letters before it, so that it cannot be recorded without them.
-    pub(super) fn is_in_order(&self) -> bool {
-        self.arrival.is_some() || self.content.changes_facts()
     }
 }
 
@@ -190,7 +161,6 @@ impl<T> BatchMessage<T> {
             original: self.original,
             source: self.source,
             arrival: self.arrival,
-            follows: self.follows,
             content,
         };
         (letter, self.content)

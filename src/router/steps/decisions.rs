@@ -1,4 +1,4 @@
-//! Approvals and decisions, in step 5. Judges them in order, and closes approvals after their deadlines.
+//! Approvals and decisions, in step 5: judges them, and closes approvals after their deadlines.
 
 use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
@@ -7,8 +7,8 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, shell_word, to_the_second};
 use crate::base::{limits, sanitize};
+use crate::log::state::RoomState;
 use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
-use crate::log::state::{ChangeSource, RoomState};
 use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome, PinnedKey};
 use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::reference::ReferenceResolution;
@@ -18,7 +18,6 @@ use crate::room::resolve::RecipientRule;
 use crate::room::signature::{self, DecisionKey, SignedDecision};
 use crate::router::parts::{NoticeText, RoomConfig, is_left_to_human};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The longest option, in characters.
@@ -26,10 +25,11 @@ const OPTION: usize = 80;
 /// The most open approvals of an asker.
 const APPROVALS_OF_ASKER: usize = 100;
 
-/// The approvals of the room, with the changes of the present batch.
-pub(super) struct BatchApprovals<'a> {
+/// The approvals of the room.
+#[derive(Clone, Copy)]
+pub(super) struct ApprovalJudge<'a> {
     config: &'a RoomConfig,
-    approvals: Cow<'a, Approvals>,
+    approvals: &'a Approvals,
 }
 
 /// A message and the time of the last write to its file, by the clock of the file system.
@@ -42,23 +42,18 @@ pub(super) struct DroppedMessage<'m> {
 /// A result, or the reason for a rejection.
 type ApprovalResult<T> = std::result::Result<T, Box<Problem>>;
 
-impl<'a> BatchApprovals<'a> {
-    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchApprovals<'a> {
-        BatchApprovals {
+impl<'a> ApprovalJudge<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> ApprovalJudge<'a> {
+        ApprovalJudge {
             config,
-            approvals: Cow::Borrowed(&state.approvals),
+            approvals: &state.approvals,
         }
-    }
-
-    /// The approvals with the changes of this batch so far.
-    pub(super) fn approvals(&self) -> &Approvals {
-        &self.approvals
     }
 
     /// Judges a message about approvals after its recipients are resolved, and adds further recipients. An error is
     /// temporary.
     pub(super) fn judge(
-        &mut self,
+        self,
         dropped: &DroppedMessage<'_>,
         to: &mut Vec<RecipientGroup>,
     ) -> Result<std::result::Result<MessageEffect, Vec<Problem>>> {
@@ -71,7 +66,6 @@ impl<'a> BatchApprovals<'a> {
             Ok(judged) => judged,
             Err(problem) => return Ok(Err(vec![*problem])),
         };
-        self.apply(message, &step, to);
         Ok(Ok(MessageEffect {
             fact: RecordedChange::Decision(step),
             again: Vec::new(),
@@ -82,7 +76,7 @@ impl<'a> BatchApprovals<'a> {
     /// Rejects a `decision` without `option` on an open approval that its sender can decide, or in the thread of
     /// proposals that such an approval is about. It would have no effect, against the sender's intention.
     pub(super) fn check_option(
-        &self,
+        self,
         agent: &Arc<str>,
         message: &Message,
         thread: Option<&str>,
@@ -112,18 +106,12 @@ impl<'a> BatchApprovals<'a> {
     }
 
     /// Closes the open approvals that an accepted ack of their asker withdraws. `None` if there are none.
-    pub(super) fn withdraw(
-        &mut self,
-        from: &Arc<str>,
-        ack: &Message,
-        receipts: &[Receipt],
-    ) -> Option<MessageEffect> {
+    pub(super) fn withdraw(self, from: &Arc<str>, receipts: &[Receipt]) -> Option<MessageEffect> {
         let approvals = self.approvals.withdrawn(receipts, from);
         if approvals.is_empty() {
             return None;
         }
         let step = ApprovalChange::Withdraw { approvals };
-        self.apply(ack, &step, &[]);
         Some(MessageEffect {
             fact: RecordedChange::Decision(step),
             again: Vec::new(),
@@ -133,7 +121,7 @@ impl<'a> BatchApprovals<'a> {
 
     /// Applies the deadlines of these approvals, and asks the human if all other agents that could decide are gone.
     pub(super) fn expire(
-        &mut self,
+        self,
         is_ready: impl Fn(&OpenApproval) -> bool,
     ) -> Vec<BatchMessage<MessageRuling>> {
         let (now, registry) = (Stamp::now(), self.config.registry());
@@ -157,7 +145,7 @@ impl<'a> BatchApprovals<'a> {
     }
 
     fn ask(
-        &self,
+        self,
         agent: &Arc<str>,
         message: &Message,
         to: &[RecipientGroup],
@@ -215,7 +203,7 @@ impl<'a> BatchApprovals<'a> {
     }
 
     fn decide(
-        &self,
+        self,
         dropped: &DroppedMessage<'_>,
         to: &mut Vec<RecipientGroup>,
     ) -> Result<ApprovalResult<(ApprovalChange, Value)>> {
@@ -290,7 +278,7 @@ impl<'a> BatchApprovals<'a> {
         Ok(Ok((step, outcome)))
     }
 
-    fn open(&self, reference: &str, agent: &str) -> ApprovalResult<&OpenApproval> {
+    fn open(self, reference: &str, agent: &str) -> ApprovalResult<&'a OpenApproval> {
         let (what, fix) = match self.approvals.find(reference) {
             ReferenceResolution::One(NamedApproval::Open(open)) => return Ok(open),
             ReferenceResolution::One(NamedApproval::Closed(decided)) => {
@@ -315,7 +303,7 @@ impl<'a> BatchApprovals<'a> {
     /// Verifies against the key that is pinned in the log. The first signed decision pins the key in the home
     /// directory of the person. No other key is pinned, because each process of the user can write into the person's outbox.
     fn check_signature(
-        &self,
+        self,
         open: &OpenApproval,
         option: &str,
         given: Option<&str>,
@@ -373,7 +361,7 @@ impl<'a> BatchApprovals<'a> {
         Ok(bad_signature("not_signed", &what, &fix))
     }
 
-    fn close(&mut self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
+    fn close(self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
         let passed = shown(Stamp::from_micros(one.terms.deadline.unwrap_or_default()));
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let option = match &one.terms.on_deadline {
@@ -409,7 +397,7 @@ impl<'a> BatchApprovals<'a> {
     }
 
     /// Asks the supervisors of the agents that have not decided, and after the same time again, the human.
-    fn escalate(&mut self, one: &OpenApproval, passed: &str) -> BatchMessage<MessageRuling> {
+    fn escalate(self, one: &OpenApproval, passed: &str) -> BatchMessage<MessageRuling> {
         let registry = self.config.registry();
         let supervisors = one.to.iter().filter_map(|agent| {
             let supervisor = registry.agent(agent)?.supervisor.as_deref()?;
@@ -432,7 +420,7 @@ impl<'a> BatchApprovals<'a> {
         self.pass_on(one, to, deadline, &why)
     }
 
-    fn leave_to_human(&mut self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
+    fn leave_to_human(self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
         let why = if one.to.is_empty() {
             "no other agent can decide it, since the agent that was asked is the sender now"
                 .to_owned()
@@ -447,7 +435,7 @@ impl<'a> BatchApprovals<'a> {
 
     /// Lets further agents decide, until this deadline.
     fn pass_on(
-        &mut self,
+        self,
         one: &OpenApproval,
         to: Vec<Arc<str>>,
         deadline: Option<i64>,
@@ -493,23 +481,9 @@ impl<'a> BatchApprovals<'a> {
         self.notice(notice, step)
     }
 
-    fn notice(&mut self, notice: NoticeText, step: ApprovalChange) -> BatchMessage<MessageRuling> {
+    fn notice(self, notice: NoticeText, step: ApprovalChange) -> BatchMessage<MessageRuling> {
         let message = notice.message();
-        self.apply(&message, &step, &[]);
         notice.letter_with(message, Some(RecordedChange::Decision(step)))
-    }
-
-    fn apply(&mut self, message: &Message, step: &ApprovalChange, to: &[RecipientGroup]) {
-        let (from, id) = (&message.from().into(), message.id());
-        let source = ChangeSource {
-            seq: 0,
-            at: Stamp::now(),
-            from,
-            id,
-        };
-        self.approvals
-            .to_mut()
-            .apply(step, source, to, &message.digest());
     }
 }
 

@@ -6,8 +6,8 @@ use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;
 use crate::base::{limits, sanitize};
+use crate::log::state::RoomState;
 use crate::log::state::disputes::{Dispute, Disputes};
-use crate::log::state::{ChangeSource, RoomState};
 use crate::message::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
 use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id, object, schema};
@@ -15,28 +15,28 @@ use crate::room::resolve::{self, Availability, RecipientRule};
 use crate::room::settings::EscalationSettings;
 use crate::router::parts::{NoticeText, RoomConfig, is_argued_out};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The most options of an approval.
 const OPTIONS: usize = 20;
 
-/// The disagreements of the room, with the changes of the present batch.
-pub(super) struct BatchDisputes<'a> {
+/// The disagreements of the room.
+#[derive(Clone, Copy)]
+pub(super) struct DisputeJudge<'a> {
     config: &'a RoomConfig,
-    disputes: Cow<'a, Disputes>,
+    disputes: &'a Disputes,
 }
 
-impl<'a> BatchDisputes<'a> {
-    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchDisputes<'a> {
-        BatchDisputes {
+impl<'a> DisputeJudge<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> DisputeJudge<'a> {
+        DisputeJudge {
             config,
-            disputes: Cow::Borrowed(&state.disputes),
+            disputes: &state.disputes,
         }
     }
 
     /// The thread of the disagreement that a message is about.
-    pub(super) fn thread_of(&self, message: &Message) -> Option<&str> {
+    pub(super) fn thread_of(self, message: &Message) -> Option<&'a str> {
         let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
         Some(&self.disputes.of(thread, reply)?.thread)
     }
@@ -44,7 +44,7 @@ impl<'a> BatchDisputes<'a> {
     /// Judges a message about a disagreement. The parties get a decision. A message from another room is ignored,
     /// because each room asks its own agents.
     pub(super) fn judge(
-        &mut self,
+        self,
         agent: &Arc<str>,
         message: &Message,
         to: &mut Vec<RecipientGroup>,
@@ -81,7 +81,6 @@ impl<'a> BatchDisputes<'a> {
             }
             _ => return None,
         };
-        self.apply(agent, message.id(), &step, to);
         Some(MessageEffect {
             fact: RecordedChange::Decision(step),
             again: Vec::new(),
@@ -90,10 +89,7 @@ impl<'a> BatchDisputes<'a> {
     }
 
     /// Escalates disagreements after their rounds, to the supervisor or to the human. A failure is tried again later.
-    pub(super) fn pass_on(
-        &mut self,
-        crowd: &mut dyn Availability,
-    ) -> Vec<BatchMessage<MessageRuling>> {
+    pub(super) fn pass_on(self, crowd: &mut dyn Availability) -> Vec<BatchMessage<MessageRuling>> {
         let Some(terms) = self.config.settings().escalation.clone() else {
             return Vec::new();
         };
@@ -110,7 +106,7 @@ impl<'a> BatchDisputes<'a> {
 
     /// Asks the human about disagreements that the supervisor did not decide in time.
     pub(super) fn ask_human(
-        &mut self,
+        self,
         is_ready: impl Fn(&Dispute) -> bool,
     ) -> Vec<BatchMessage<MessageRuling>> {
         let due: Vec<Dispute> = self
@@ -123,7 +119,7 @@ impl<'a> BatchDisputes<'a> {
     }
 
     fn escalate(
-        &mut self,
+        self,
         one: &Dispute,
         terms: &EscalationSettings,
         crowd: &mut dyn Availability,
@@ -159,7 +155,7 @@ impl<'a> BatchDisputes<'a> {
         self.notice(notice, one, step)
     }
 
-    fn ask(&mut self, one: &Dispute) -> BatchMessage<MessageRuling> {
+    fn ask(self, one: &Dispute) -> BatchMessage<MessageRuling> {
         let options = options(one);
         let title = sanitize::brief(&format!("Which proposal? {}", subject(one)), limits::TITLE);
         let body = format!(
@@ -191,7 +187,7 @@ impl<'a> BatchDisputes<'a> {
     }
 
     fn supervisors(
-        &self,
+        self,
         one: &Dispute,
         address: &str,
         crowd: &mut dyn Availability,
@@ -212,7 +208,7 @@ impl<'a> BatchDisputes<'a> {
     }
 
     fn notice(
-        &mut self,
+        self,
         mut notice: NoticeText,
         one: &Dispute,
         step: ApprovalChange,
@@ -225,25 +221,7 @@ impl<'a> BatchDisputes<'a> {
         notice.more.extend(object(json!({"thread_id": one.thread,
             "priority": Priority::High.as_str(), "refs": refs})));
         let message = notice.message();
-        let group = RecipientGroup {
-            via: RecipientRule::Router.as_str().into(),
-            agents: notice.to.clone(),
-        };
-        self.apply(&id::MAILBAG.into(), message.id(), &step, &[group]);
         notice.letter_with(message, Some(RecordedChange::Decision(step)))
-    }
-
-    fn apply(&mut self, from: &Arc<str>, id: &str, step: &ApprovalChange, to: &[RecipientGroup]) {
-        self.disputes.to_mut().apply(
-            step,
-            ChangeSource {
-                seq: 0,
-                at: Stamp::now(),
-                from,
-                id,
-            },
-            to,
-        );
     }
 }
 

@@ -11,7 +11,8 @@ use crate::message::record::RouterAction;
 use crate::message::status::{CopyStatus, Receipt};
 use crate::room::inbox;
 use crate::router::parts::{
-    DeliveryProgress, ObservedReceipts, PendingWork, RoomConfig, RouterStorage, inbox_item,
+    DeliveryProgress, ObservedReceipts, PendingWork, RoomConfig, RouterStorage, apply_subscription,
+    inbox_item,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -169,15 +170,11 @@ fn subscribe(
     let mut registry = config.room().registry()?;
     let before = registry.to_json().to_owned();
     for (seq, agent, act) in acts {
-        let edited = match act {
-            RouterAction::Subscribe(topic) => registry.subscribe(agent, topic),
-            RouterAction::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
-            RouterAction::Ack(_) => continue,
-        };
-        match edited {
-            Ok(edited) => registry = edited,
+        match apply_subscription(&registry, agent, act) {
+            Some(Ok(edited)) => registry = edited,
             // The sender was removed in the meantime, so there is nothing to subscribe.
-            Err(problem) => tracing::warn!(seq, "not done: {problem}"),
+            Some(Err(problem)) => tracing::warn!(seq, "not done: {problem}"),
+            None => {}
         }
     }
     let after = registry.to_json();

@@ -364,7 +364,6 @@ fn item_letter(
         original: name.to_owned(),
         source: None,
         arrival: Some(Box::new(arrival)),
-        follows: None,
         content,
     }
 }

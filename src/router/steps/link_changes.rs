@@ -4,13 +4,13 @@ use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentIte
 use crate::base::error::{Problem, Result};
 use crate::base::test_sizes;
 use crate::base::text::listed;
-use crate::log::state::{LINK_REMOVED, LinkState, RoomState, UnconfirmedItem};
+use crate::log::state::{LINK_REMOVED, LinkState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::link::{LinkChange, has_message};
 use crate::message::record::{MessageName, Record, RecordedChange};
 use crate::message::{Message, object};
 use crate::room::links;
-use crate::router::parts::{NoticeText, RoomConfig};
+use crate::router::parts::{Journal, NoticeText, RoomConfig};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ pub(super) struct LinkChangeResult {
 /// Judges a message of the type `link`.
 pub(super) fn judge(
     config: &RoomConfig,
-    state: &RoomState,
+    journal: &Journal,
     message: &Message,
 ) -> Result<Result<LinkChangeResult, Vec<Problem>>> {
     let tag: Arc<str> = message.text("link").unwrap_or_default().into();
-    let known = state.links.get(&tag);
+    let known = journal.state().links.get(&tag);
     if known.is_none() && !config.settings().links.contains_key(&*tag) {
         let problem = Problem::new("no_link", format!("the room {tag} is not linked"));
         return Ok(Err(vec![
@@ -42,7 +42,7 @@ pub(super) fn judge(
     Ok(Ok(match message.text("action").unwrap_or_default() {
         "rebind" => {
             let mut again = match known {
-                Some(link) => unconfirmed_items(config, &tag, link)?,
+                Some(link) => unconfirmed_items(config, journal, &tag, link)?,
                 None => Vec::new(),
             };
             if again.len() > test_sizes::items_again() {
@@ -78,7 +78,7 @@ pub(super) fn judge(
         }
         "bounce" => {
             let notices = match known {
-                Some(link) => bounce_waiting(config, &tag, link, message.id())?,
+                Some(link) => bounce_waiting(config, journal, &tag, link, message.id())?,
                 None => Vec::new(),
             };
             LinkChangeResult {
@@ -102,13 +102,19 @@ fn changed(change: LinkChange) -> LinkChangeResult {
 }
 
 /// The items of the present stream that the other room does not have.
-fn unconfirmed_items(config: &RoomConfig, tag: &str, link: &LinkState) -> Result<Vec<ResentItem>> {
+fn unconfirmed_items(
+    config: &RoomConfig,
+    journal: &Journal,
+    tag: &str,
+    link: &LinkState,
+) -> Result<Vec<ResentItem>> {
     let Some(out) = &link.out else {
         return Ok(Vec::new());
     };
     let there = links::last_item_there(config.dir(), tag, out);
     let mut again = Vec::new();
-    for line in log::lines(config.dir(), log::START)? {
+    let open = journal.open_lines().map(Ok);
+    for line in log::lines(config.dir(), log::START)?.chain(open) {
         let line = line?;
         again.extend(items_of(&line, tag, &out.stream, there));
         if again.len() > test_sizes::items_again() {
@@ -152,10 +158,11 @@ struct LostMail {
 /// earlier records again.
 fn message_of_item(
     config: &RoomConfig,
+    journal: &Journal,
     tag: &str,
     waiting: &UnconfirmedItem,
 ) -> Result<Option<Record>> {
-    let Some(record) = log::read_record(config.dir(), waiting.place)? else {
+    let Some(record) = journal.read_record(config.dir(), waiting.place)? else {
         return Ok(None);
     };
     let mut carried = record.carried.iter();
@@ -166,7 +173,9 @@ fn message_of_item(
         return Ok(None);
     };
     let record = match item.again {
-        Some((segment, offset)) => log::read_record(config.dir(), LogPosition { segment, offset })?,
+        Some((segment, offset)) => {
+            journal.read_record(config.dir(), LogPosition { segment, offset })?
+        }
         None => Some(record),
     };
     Ok(record.filter(|record| has_message(record, &item)))
@@ -175,13 +184,14 @@ fn message_of_item(
 /// A notice for each sender of mail that never reached the other room.
 fn bounce_waiting(
     config: &RoomConfig,
+    journal: &Journal,
     tag: &str,
     link: &LinkState,
     id: &str,
 ) -> Result<Vec<BatchMessage<MessageRuling>>> {
     let mut lost: BTreeMap<Arc<str>, LostMail> = BTreeMap::new();
     for waiting in link.waiting() {
-        let Some(record) = message_of_item(config, tag, waiting)? else {
+        let Some(record) = message_of_item(config, journal, tag, waiting)? else {
             continue;
         };
         let Some(MessageName { from, id, .. }) = record.name() else {

@@ -2,30 +2,27 @@
 //! parts of the router that it may touch.
 
 pub mod ack;
+mod availability;
+mod batch_message;
 mod border;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;
-mod batch_availability;
 mod decisions;
 pub(super) mod deliver;
-mod dependent;
 mod disputes;
-mod enclose;
 pub(super) mod effects;
-mod ids;
+mod enclose;
 mod items;
-mod batch_message;
+pub(super) mod judge;
 mod link_changes;
 mod numbering;
 mod owners;
 mod parties;
 pub(super) mod pickup;
 pub(super) mod read;
-pub(super) mod resolve;
 pub(super) mod retire;
 pub(super) mod stage;
 mod streams;
 mod unreached;
 mod waiting;
-mod staging_unit;

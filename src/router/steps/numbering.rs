@@ -1,77 +1,90 @@
-//! The numbers of the items that a batch sends by links, in step 7, when all records of the batch are known.
+//! The items that records send by links.
 
 use super::batch_message::ResentItem;
-use super::stage;
 use crate::base::error::Result;
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::base::test_sizes;
 use crate::disk::Dir;
-use crate::log;
 use crate::log::state::RoomState;
 use crate::message::id;
 use crate::message::link::{self, LinkChange, OutgoingItem, RemoteReceipt};
 use crate::message::record::{EventKind, Record};
-use crate::message::status::{CopyStatus, Receipt};
-use std::collections::btree_map::Entry;
+use crate::message::status::CopyStatus;
+use crate::router::parts::Journal;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The number of receipts above which an item takes no receipts of further records.
+/// The number of receipts that go without waiting for another item of their link.
 const RECEIPTS_TOGETHER: usize = 1_000;
 const _: () = assert!(RECEIPTS_TOGETHER <= limits::RECEIPTS_OF_ITEM);
 
-/// Receipts by the link to their room.
-type LinkReceipts = BTreeMap<Arc<str>, Vec<RemoteReceipt>>;
+/// Receipts for one room, by status and agent.
+type LinkReceipts = BTreeMap<(u8, Arc<str>), RemoteReceipt>;
 
-/// The positions in the streams to other rooms after the earlier records.
+/// Receipts for other rooms. To save items, they go with the next message for their room, or at the end of the batch.
+#[derive(Default)]
+pub(super) struct HeldReceipts(BTreeMap<Arc<str>, LinkReceipts>);
+
+/// The positions in the streams to other rooms after the items of the present record.
 struct OutgoingPositions<'a> {
     state: &'a RoomState,
     at: HashMap<Arc<str>, (Arc<str>, u64, Hash)>,
-    /// The messages of this batch that arrived by links, with the link and the number there.
-    arrived: BTreeMap<u64, (Arc<str>, u64)>,
 }
 
-/// Numbers the items of a batch, in the order of its records.
-pub(super) fn number(
-    room: &Dir,
-    state: &RoomState,
-    entries: &mut [stage::StagedRecord],
-) -> Result<()> {
-    let mut streams = OutgoingPositions {
-        state,
-        at: HashMap::new(),
-        arrived: BTreeMap::new(),
-    };
-    let mut receipts = streams.receipts_of(entries);
-    for (entry, receipts) in entries.iter_mut().zip(&mut receipts) {
-        let stage::StagedRecord {
-            record,
-            message,
-            again,
-            ..
-        } = entry;
+impl HeldReceipts {
+    /// Adds the items of a record.
+    pub(super) fn number(
+        &mut self,
+        room: &Dir,
+        journal: &Journal,
+        record: &mut Record,
+        fields: Option<&Map<String, Value>>,
+        again: &[ResentItem],
+    ) -> Result<()> {
+        let state = journal.state();
+        let mut streams = OutgoingPositions::new(state);
         if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = record.link() {
             streams.begin(link);
+            self.0.remove(link);
         }
-        record.carried.extend(streams.send_again(room, again)?);
-        let mut tags: BTreeSet<Arc<str>> = receipts.keys().cloned().collect();
+        record
+            .carried
+            .extend(streams.send_again(room, journal, again)?);
+        self.hold(state, record);
+        let full = self.0.iter().filter(|(_, held)| {
+            let seqs = held.values().map(|receipt| receipt.seqs.len());
+            seqs.sum::<usize>() >= RECEIPTS_TOGETHER
+        });
+        let mut tags: BTreeSet<Arc<str>> = full.map(|(tag, _)| tag.clone()).collect();
         tags.extend(sent_to(record));
-        if tags.is_empty() {
-            continue;
-        }
-        let parsed = if message.is_none() {
-            record.message_fields()
-        } else {
-            None
-        };
-        let fields = message
-            .as_ref()
-            .map(|message| message.fields())
-            .or(parsed.as_ref());
+        self.carry(tags, &mut streams, record, fields);
+        Ok(())
+    }
+
+    /// Returns true if no receipt waits for an item.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds items with all receipts to the last record of a batch.
+    pub(super) fn flush(&mut self, state: &RoomState, record: &mut Record) {
+        let tags = self.0.keys().cloned().collect();
+        self.carry(tags, &mut OutgoingPositions::new(state), record, None);
+    }
+
+    fn carry(
+        &mut self,
+        tags: BTreeSet<Arc<str>>,
+        streams: &mut OutgoingPositions<'_>,
+        record: &mut Record,
+        fields: Option<&Map<String, Value>>,
+    ) {
         for tag in tags {
+            let receipts = self.0.remove(&tag).unwrap_or_default();
             let mut parts = split(
-                receipts.remove(&tag).unwrap_or_default(),
+                receipts.into_values().collect(),
                 test_sizes::receipts_of_item(),
             );
             let last = parts.pop().unwrap_or_default();
@@ -86,7 +99,39 @@ pub(super) fn number(
             record.carried.push(carried);
         }
     }
-    Ok(())
+
+    /// Holds the receipts of a record.
+    fn hold(&mut self, state: &RoomState, record: &Record) {
+        if let Some(arrived) = record.arrived()
+            && record.kind() == EventKind::Accepted
+        {
+            for (agent, _) in record.copies() {
+                self.add(&arrived.link, CopyStatus::Accepted, agent, arrived.seq);
+            }
+        }
+        for receipt in record.receipts.iter().chain(record.ack()) {
+            for &seq in &receipt.seqs {
+                let mut links = state.links.iter();
+                if let Some((tag, origin)) =
+                    links.find_map(|(tag, link)| Some((tag, link.origin(seq)?)))
+                {
+                    self.add(tag, receipt.status, &receipt.agent, origin);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, tag: &Arc<str>, status: CopyStatus, agent: &Arc<str>, seq: u64) {
+        let held = self.0.entry(tag.clone()).or_default();
+        let receipt = held
+            .entry((status as u8, agent.clone()))
+            .or_insert_with(|| RemoteReceipt {
+                status,
+                agent: agent.clone(),
+                seqs: Vec::new(),
+            });
+        receipt.seqs.push(seq);
+    }
 }
 
 /// The links that a record has items for, besides receipts.
@@ -125,14 +170,26 @@ fn split(receipts: Vec<RemoteReceipt>, most: usize) -> Vec<Vec<RemoteReceipt>> {
     parts
 }
 
-impl OutgoingPositions<'_> {
+impl<'a> OutgoingPositions<'a> {
+    fn new(state: &'a RoomState) -> OutgoingPositions<'a> {
+        OutgoingPositions {
+            state,
+            at: HashMap::new(),
+        }
+    }
+
     /// Begins a new stream.
     fn begin(&mut self, link: &Arc<str>) {
         self.at
             .insert(link.clone(), (id::mint().into(), 0, link::FIRST));
     }
 
-    fn send_again(&mut self, room: &Dir, again: &[ResentItem]) -> Result<Vec<OutgoingItem>> {
+    fn send_again(
+        &mut self,
+        room: &Dir,
+        journal: &Journal,
+        again: &[ResentItem],
+    ) -> Result<Vec<OutgoingItem>> {
         let mut carried = Vec::with_capacity(again.len());
         for ResentItem {
             link,
@@ -141,7 +198,7 @@ impl OutgoingPositions<'_> {
             alone,
         } in again
         {
-            let Some(record) = log::read_record(room, *place)? else {
+            let Some(record) = journal.read_record(room, *place)? else {
                 tracing::warn!(
                     "link {link}: an item is not sent again, because its record is no longer in the archive"
                 );
@@ -185,94 +242,6 @@ impl OutgoingPositions<'_> {
         self.at
             .insert(tag, (carried.stream.clone(), carried.n, carried.digest));
         carried
-    }
-
-    /// The receipts of each record for other rooms. To save items, the last record with an item for a room has the
-    /// receipts of all records before it.
-    fn receipts_of(&mut self, entries: &[stage::StagedRecord]) -> Vec<LinkReceipts> {
-        let mut all: Vec<LinkReceipts> = entries
-            .iter()
-            .map(|entry| self.receipts(&entry.record))
-            .collect();
-        let mut last: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-        for (at, (entry, receipts)) in entries.iter().zip(&all).enumerate() {
-            last.extend(
-                receipts
-                    .keys()
-                    .cloned()
-                    .chain(sent_to(&entry.record))
-                    .map(|tag| (tag, at)),
-            );
-        }
-        for (tag, last) in last {
-            let (mut held, mut count) = (BTreeMap::<(u8, Arc<str>), RemoteReceipt>::new(), 0);
-            for (at, receipts) in all.iter_mut().enumerate().take(last + 1) {
-                for receipt in receipts.remove(&tag).into_iter().flatten() {
-                    count += receipt.seqs.len();
-                    match held.entry((receipt.status as u8, receipt.agent.clone())) {
-                        Entry::Occupied(mut known) => known.get_mut().seqs.extend(receipt.seqs),
-                        Entry::Vacant(new) => {
-                            new.insert(receipt);
-                        }
-                    }
-                }
-                if count >= RECEIPTS_TOGETHER || at == last && count > 0 {
-                    receipts.insert(
-                        tag.clone(),
-                        std::mem::take(&mut held).into_values().collect(),
-                    );
-                    count = 0;
-                }
-            }
-        }
-        all
-    }
-
-    /// The receipts of this record for other rooms.
-    fn receipts(&mut self, record: &Record) -> LinkReceipts {
-        let mut receipts = LinkReceipts::new();
-        if let Some(arrived) = record.arrived()
-            && record.kind() == EventKind::Accepted
-        {
-            self.arrived
-                .insert(record.seq, (arrived.link.clone(), arrived.seq));
-            let accepted = record.copies().map(|(agent, _)| RemoteReceipt {
-                status: CopyStatus::Accepted,
-                agent: agent.clone(),
-                seqs: vec![arrived.seq],
-            });
-            receipts
-                .entry(arrived.link.clone())
-                .or_default()
-                .extend(accepted);
-        }
-        for Receipt {
-            status,
-            agent,
-            seqs,
-            ..
-        } in record.receipts.iter().chain(record.ack())
-        {
-            let mut by_link: BTreeMap<Arc<str>, Vec<u64>> = BTreeMap::new();
-            for (tag, origin) in seqs.iter().filter_map(|seq| self.origin(*seq)) {
-                by_link.entry(tag).or_default().push(origin);
-            }
-            for (tag, seqs) in by_link {
-                receipts.entry(tag).or_default().push(RemoteReceipt {
-                    status: *status,
-                    agent: agent.clone(),
-                    seqs,
-                });
-            }
-        }
-        receipts
-    }
-
-    fn origin(&self, seq: u64) -> Option<(Arc<str>, u64)> {
-        self.arrived.get(&seq).cloned().or_else(|| {
-            let mut links = self.state.links.iter();
-            links.find_map(|(tag, link)| Some((tag.clone(), link.origin(seq)?)))
-        })
     }
 }
 

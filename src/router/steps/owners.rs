@@ -1,5 +1,4 @@
-//! Claims, in step 5. Judges messages about claims in order, each after the changes of earlier messages, and grants
-//! waiting claims as soon as possible.
+//! Claims, in step 5: judges messages about claims, grants waiting claims as soon as possible, and reviews leases.
 
 use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
@@ -7,10 +6,10 @@ use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
+use crate::log::state::RoomState;
 use crate::log::state::claims::{
     ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim, parsed,
 };
-use crate::log::state::{ChangeSource, RoomState};
 use crate::message::claim::ClaimChange;
 use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::subject::{ClaimSubject, ComparisonBudget, cover_everything};
@@ -22,9 +21,8 @@ use crate::room::leases::{
 use crate::room::registry::Agent;
 use crate::room::resolve::RecipientRule;
 use crate::room::sessions::SessionCalls;
-use crate::router::parts::{NoticeText, RoomConfig};
+use crate::router::parts::{AgentRename, NoticeText, RoomConfig};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,36 +30,37 @@ use std::time::Duration;
 /// The default lease of a claim.
 const CLAIM_LEASE: Duration = Duration::from_secs(4 * 3600);
 
-/// The claims of the room, with the changes of the present batch.
-pub(super) struct BatchClaims<'a> {
+/// The claims of the room.
+#[derive(Clone, Copy)]
+pub(super) struct ClaimJudge<'a> {
     config: &'a RoomConfig,
     state: &'a RoomState,
-    claims: Cow<'a, Claims>,
+    claims: &'a Claims,
 }
 
-impl<'a> BatchClaims<'a> {
-    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchClaims<'a> {
-        BatchClaims {
+/// A step of a review of leases.
+pub(super) enum ReviewStep {
+    Lapse(LapsedClaims),
+    Skip(WaitingClaim),
+    Void(ClaimOffer),
+    /// The claims of the owner of an ended session lapse at this time.
+    Cut(Arc<str>, Stamp),
+    Warn(LapseWarning),
+}
+
+impl<'a> ClaimJudge<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> ClaimJudge<'a> {
+        ClaimJudge {
             config,
             state,
-            claims: Cow::Borrowed(&state.claims),
+            claims: &state.claims,
         }
-    }
-
-    /// The claims with the changes of this batch so far.
-    pub(super) fn claims(&self) -> &Claims {
-        &self.claims
-    }
-
-    /// Returns true if this batch has changed claims so far.
-    pub(super) fn has_changed(&self) -> bool {
-        matches!(self.claims, Cow::Owned(_))
     }
 
     /// Judges a message about claims after its recipients are resolved, and adds the recipients that follow from the
     /// change.
     pub(super) fn judge(
-        &mut self,
+        self,
         agent: &Arc<str>,
         message: &Message,
         to: &mut Vec<RecipientGroup>,
@@ -69,7 +68,6 @@ impl<'a> BatchClaims<'a> {
         let ask = self.ask(agent, message, to)?;
         let change = self.claims.judge(agent, ask)?;
         let outcome = self.outcome(agent, &change, to);
-        self.apply(agent, message.id(), &change);
         Ok(MessageEffect {
             fact: RecordedChange::Ownership(change),
             again: Vec::new(),
@@ -77,91 +75,69 @@ impl<'a> BatchClaims<'a> {
         })
     }
 
-    /// Grants waiting claims, with a notice for each.
-    pub(super) fn grant(&mut self) -> Vec<BatchMessage<MessageRuling>> {
-        let mut granted = Vec::new();
-        let mut place = 0;
-        while let Some((at, one)) = self.claims.grantable(place) {
-            place = at;
-            let WaitingClaim {
-                claim,
-                agent,
-                subjects,
-                lease,
-                ..
-            } = one.clone();
-            let what = list(&subjects);
-            let body = format!(
-                "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
-                clock::span_text(Duration::from_secs(lease))
-            );
-            let notice = NoticeText {
-                kind: "notification",
-                about: format!("claim-granted {claim}"),
-                to: vec![agent],
-                subject: format!("granted: {what}"),
-                body,
-                more: more(
-                    Some(&claim),
-                    json!({"status": "granted", "claims": subjects}),
-                ),
-            };
-            granted.push(self.change(notice, ClaimChange::Dequeue { claim }));
-        }
-        granted
-    }
-
-    /// Renames an agent. Waiting claims of both names that wait for each other, directly or not, are ended.
-    pub(super) fn rename(
-        &mut self,
-        of: &Arc<str>,
-        to: &Arc<str>,
-        twice: Vec<u64>,
-    ) -> Vec<BatchMessage<MessageRuling>> {
-        let mut waiting = self.claims.waiting().to_vec();
-        waiting.retain(|one| one.agent == *of || one.agent == *to);
+    /// Grants the next waiting claim at or after a place, with a notice. Returns its place.
+    pub(super) fn grant(self, place: usize) -> Option<(usize, BatchMessage<MessageRuling>)> {
+        let (place, one) = self.claims.grantable(place)?;
+        let WaitingClaim {
+            claim,
+            agent,
+            subjects,
+            lease,
+            ..
+        } = one.clone();
+        let what = list(&subjects);
+        let body = format!(
+            "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
+            clock::span_text(Duration::from_secs(lease))
+        );
         let notice = NoticeText {
             kind: "notification",
-            about: format!("renamed {of} {to}"),
-            to: Vec::new(),
-            subject: format!("{of} is {to} now"),
-            body: format!(
-                "{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}."
+            about: format!("claim-granted {claim}"),
+            to: vec![agent],
+            subject: format!("granted: {what}"),
+            body,
+            more: more(
+                Some(&claim),
+                json!({"status": "granted", "claims": subjects}),
             ),
-            more: Map::new(),
         };
-        let mut letters = vec![self.change(
-            notice,
-            ClaimChange::Rename {
-                of: of.clone(),
-                to: to.clone(),
-                twice,
-            },
-        )];
-        let mut newest = waiting.into_iter().rev();
-        let steps = ComparisonBudget::of_message();
-        while self.claims.has_circle(&steps) {
-            let Some(one) = newest.next() else { break };
-            let why = format!("{of} is {to} now, and would wait for itself.");
-            let agent = to.clone();
-            letters.push(self.stop_waiting(WaitingClaim { agent, ..one }, &why));
-        }
-        letters
+        Some((place, change(notice, ClaimChange::Dequeue { claim })))
     }
 
-    /// Reviews the leases. `active` are the senders of the present batch. Returns the notices with their changes, and
-    /// the time of the next review.
+    /// The waiting claims of both names of a renamed agent.
+    pub(super) fn waiting_of(self, of: &str, to: &str) -> Vec<WaitingClaim> {
+        let mut waiting = self.claims.waiting().to_vec();
+        waiting.retain(|one| *one.agent == *of || *one.agent == *to);
+        waiting
+    }
+
+    /// Ends a waiting claim of a renamed agent, if claims wait for each other, directly or not.
+    pub(super) fn stop_circle(
+        self,
+        (of, to): &AgentRename,
+        one: WaitingClaim,
+        steps: &ComparisonBudget,
+    ) -> Option<BatchMessage<MessageRuling>> {
+        if !self.claims.has_circle(steps) {
+            return None;
+        }
+        let why = format!("{of} is {to} now, and would wait for itself.");
+        let agent = to.clone();
+        Some(self.stop_waiting(WaitingClaim { agent, ..one }, &why))
+    }
+
+    /// Reviews the leases. `active` are the senders of the present batch. Returns the steps that are due, and the time of
+    /// the next review.
     pub(super) fn review(
-        &mut self,
+        self,
+        calls: &SessionCalls,
         active: &HashSet<Arc<str>>,
-    ) -> (Vec<BatchMessage<MessageRuling>>, Option<Stamp>) {
-        let calls = SessionCalls::of(self.config.dir());
+    ) -> (Vec<ReviewStep>, Option<Stamp>) {
         let signs = ActivitySigns {
             last_seen: &|agent| self.state.last_seen(agent),
-            calls: &calls,
+            calls,
             active: &|agent| active.contains(agent),
         };
-        let now = Stamp::now();
         let ClaimReview {
             lapsed,
             skipped,
@@ -169,21 +145,30 @@ impl<'a> BatchClaims<'a> {
             warned,
             void,
             next,
-        } = leases::review(&self.claims, self.config.registry(), &signs, now);
-        let mut letters = Vec::new();
-        letters.extend(lapsed.into_iter().filter_map(|one| self.lapse(one)));
-        letters.extend(skipped.into_iter().map(|one| self.skip(one)));
-        letters.extend(void.into_iter().map(|one| self.void(one)));
+        } = leases::review(self.claims, self.config.registry(), &signs, Stamp::now());
+        let mut steps: Vec<ReviewStep> = lapsed.into_iter().map(ReviewStep::Lapse).collect();
+        steps.extend(skipped.into_iter().map(ReviewStep::Skip));
+        steps.extend(void.into_iter().map(ReviewStep::Void));
         for (owner, until) in ended {
-            letters.push(self.cut(owner, until));
+            steps.push(ReviewStep::Cut(owner, until));
         }
-        letters.extend(warned.into_iter().filter_map(|one| self.warn(one)));
-        letters.extend(self.grant());
-        (letters, next)
+        steps.extend(warned.into_iter().map(ReviewStep::Warn));
+        (steps, next)
+    }
+
+    /// The notice of a step, with its change.
+    pub(super) fn notice_of(self, step: ReviewStep) -> Option<BatchMessage<MessageRuling>> {
+        match step {
+            ReviewStep::Lapse(lapsed) => self.lapse(lapsed),
+            ReviewStep::Skip(one) => Some(self.skip(one)),
+            ReviewStep::Void(offered) => Some(self.void(offered)),
+            ReviewStep::Cut(owner, until) => Some(self.cut(owner, until)),
+            ReviewStep::Warn(warned) => self.warn(warned),
+        }
     }
 
     fn ask(
-        &self,
+        self,
         agent: &Arc<str>,
         message: &Message,
         to: &[RecipientGroup],
@@ -251,7 +236,7 @@ impl<'a> BatchClaims<'a> {
     }
 
     /// The owner of the claims of a release.
-    fn released(&self, agent: &Arc<str>, message: &Message) -> Result<Arc<str>, Vec<Problem>> {
+    fn released(self, agent: &Arc<str>, message: &Message) -> Result<Arc<str>, Vec<Problem>> {
         let Some(word) = message.text("of") else {
             return Ok(agent.clone());
         };
@@ -282,7 +267,7 @@ impl<'a> BatchClaims<'a> {
 
     /// The outcome in the copies. Adds the recipients that follow from the change.
     fn outcome(
-        &self,
+        self,
         agent: &Arc<str>,
         change: &ClaimChange,
         to: &mut Vec<RecipientGroup>,
@@ -342,7 +327,7 @@ impl<'a> BatchClaims<'a> {
     }
 
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
-    fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<RecipientGroup>) {
+    fn notify_human(self, agent: &Arc<str>, claims: &[String], to: &mut Vec<RecipientGroup>) {
         let claims = parsed(claims);
         let held: Vec<&ClaimSubject> = self.claims.of(agent).map(|held| &held.subject).collect();
         if cover_everything(held.iter().copied().chain(&claims)) && !cover_everything(held) {
@@ -350,7 +335,7 @@ impl<'a> BatchClaims<'a> {
         }
     }
 
-    fn lapse(&mut self, lapsed: LapsedClaims) -> Option<BatchMessage<MessageRuling>> {
+    fn lapse(self, lapsed: LapsedClaims) -> Option<BatchMessage<MessageRuling>> {
         let LapsedClaims {
             owner,
             held,
@@ -390,7 +375,7 @@ impl<'a> BatchClaims<'a> {
             more: more(None, claim),
         };
         let claims = subjects.iter().map(ClaimSubject::to_string).collect();
-        Some(self.change(
+        Some(change(
             notice,
             ClaimChange::Release {
                 of: owner,
@@ -400,7 +385,7 @@ impl<'a> BatchClaims<'a> {
         ))
     }
 
-    fn skip(&mut self, one: WaitingClaim) -> BatchMessage<MessageRuling> {
+    fn skip(self, one: WaitingClaim) -> BatchMessage<MessageRuling> {
         let span = clock::span_text(limits::CLAIM_WAITER);
         self.stop_waiting(
             one,
@@ -408,7 +393,7 @@ impl<'a> BatchClaims<'a> {
         )
     }
 
-    fn stop_waiting(&mut self, one: WaitingClaim, why: &str) -> BatchMessage<MessageRuling> {
+    fn stop_waiting(self, one: WaitingClaim, why: &str) -> BatchMessage<MessageRuling> {
         let WaitingClaim {
             claim,
             agent,
@@ -427,10 +412,10 @@ impl<'a> BatchClaims<'a> {
                 json!({"status": "skipped", "claims": subjects}),
             ),
         };
-        self.change(notice, ClaimChange::Skip { claim })
+        change(notice, ClaimChange::Skip { claim })
     }
 
-    fn void(&mut self, offered: ClaimOffer) -> BatchMessage<MessageRuling> {
+    fn void(self, offered: ClaimOffer) -> BatchMessage<MessageRuling> {
         let ClaimOffer {
             offer,
             from,
@@ -452,10 +437,10 @@ impl<'a> BatchClaims<'a> {
                 json!({"status": "declined", "claims": subjects}),
             ),
         };
-        self.change(notice, ClaimChange::Decline { offer })
+        change(notice, ClaimChange::Decline { offer })
     }
 
-    fn cut(&mut self, owner: Arc<str>, until: Stamp) -> BatchMessage<MessageRuling> {
+    fn cut(self, owner: Arc<str>, until: Stamp) -> BatchMessage<MessageRuling> {
         let subjects: Vec<ClaimSubject> = self
             .claims
             .of(&owner)
@@ -475,7 +460,7 @@ impl<'a> BatchClaims<'a> {
             body,
             more: more(None, claim),
         };
-        self.change(
+        change(
             notice,
             ClaimChange::Cut {
                 of: owner,
@@ -484,7 +469,7 @@ impl<'a> BatchClaims<'a> {
         )
     }
 
-    fn warn(&self, warned: LapseWarning) -> Option<BatchMessage<MessageRuling>> {
+    fn warn(self, warned: LapseWarning) -> Option<BatchMessage<MessageRuling>> {
         let LapseWarning {
             owner,
             since,
@@ -516,25 +501,28 @@ impl<'a> BatchClaims<'a> {
         };
         Some(notice.letter())
     }
+}
 
-    /// Applies a change, and returns the letter that records it.
-    fn change(&mut self, notice: NoticeText, change: ClaimChange) -> BatchMessage<MessageRuling> {
-        self.apply(&id::MAILBAG.into(), "", &change);
-        let message = notice.message();
-        notice.letter_with(message, Some(RecordedChange::Ownership(change)))
-    }
+/// The notice of a renamed agent. `twice` are the records with an unread copy for both names.
+pub(super) fn rename((of, to): &AgentRename, twice: Vec<u64>) -> BatchMessage<MessageRuling> {
+    let notice = NoticeText {
+        kind: "notification",
+        about: format!("renamed {of} {to}"),
+        to: Vec::new(),
+        subject: format!("{of} is {to} now"),
+        body: format!(
+            "{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}."
+        ),
+        more: Map::new(),
+    };
+    let (of, to) = (of.clone(), to.clone());
+    change(notice, ClaimChange::Rename { of, to, twice })
+}
 
-    fn apply(&mut self, from: &Arc<str>, id: &str, change: &ClaimChange) {
-        self.claims.to_mut().apply(
-            change,
-            ChangeSource {
-                seq: 0,
-                at: Stamp::now(),
-                from,
-                id,
-            },
-        );
-    }
+/// The letter of a notice with a change.
+fn change(notice: NoticeText, change: ClaimChange) -> BatchMessage<MessageRuling> {
+    let message = notice.message();
+    notice.letter_with(message, Some(RecordedChange::Ownership(change)))
 }
 
 fn shown(at: Stamp) -> String {

@@ -124,6 +124,8 @@ impl PickupStep<'_> {
             batch.can_be_large = true;
         }
         self.intake.note_batch(&filling.batch);
+        let claims = filling.taken.iter().map(|file| file.claim.clone());
+        self.intake.begin_batch(claims.collect());
         PickedUpFiles(filling.taken)
     }
 
@@ -134,13 +136,19 @@ impl PickupStep<'_> {
             let agent = layout::read_claim(&claim)
                 .map_or("", |one| one.agent)
                 .to_owned();
+            let is_alone = self.intake.is_alone(&claim);
             let waits = filling.batch.is_full()
+                || is_alone && !filling.taken.is_empty()
                 || waiting.contains(&agent)
                 || self.intake.waits_for_lines(&claim);
             if waits {
+                waiting.insert(agent);
                 self.intake.queue_claims([claim]);
             } else if self.take_claim(claim, filling) {
                 waiting.insert(agent);
+            }
+            if is_alone && !filling.taken.is_empty() {
+                filling.batch.close();
             }
         }
     }
@@ -329,7 +337,6 @@ impl PickupStep<'_> {
                     more: more && n == last,
                 }),
                 arrival: None,
-                follows: None,
                 content,
             });
         }

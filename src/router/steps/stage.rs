@@ -1,12 +1,10 @@
-//! Step 6: gives records their numbers and times, and writes a file for each recipient.
+//! Step 6: applies each judged record to the state, with its number and time, and writes a file for each recipient.
 
 use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
 use super::compose;
-use super::resolve::AddressedMessages;
-use super::staging_unit::{StagingUnit, UnstagedMessages, has_cause, unit_of};
+use super::numbering::HeldReceipts;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
-use crate::base::test_sizes;
 use crate::disk::layout;
 use crate::log::state::RoomState;
 use crate::message::copy::MessageCopies;
@@ -14,164 +12,82 @@ use crate::message::record::{
     self, AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageHead,
     MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
 };
-use crate::message::{Message, Priority, id};
+use crate::message::status::Receipt;
+use crate::message::{Message, Priority, id, link};
 use crate::room::resolve::RecipientRule;
 use crate::room::settings::AcceptedAddress;
 use crate::router::parts::{
-    DeliveryProgress, NoticeText, PendingWork, PostponedLines, RoomConfig, RouterStorage,
-    claim_item,
+    DeliveryProgress, Journal, LinkAcknowledgements, ObservedReceipts, RoomConfig, RouterStorage,
 };
-use std::collections::{HashMap, HashSet};
+use crate::router::projections::ProjectedMessage;
 use std::sync::Arc;
-use std::time::Instant;
 
-/// Step 6: copies and explanations are in `spool/stage`, numbered in the order of the log.
+/// Step 6: the records of the batch are applied, and copies and explanations are in `spool/stage`.
 #[must_use]
+#[derive(Default)]
 pub(in crate::router) struct StagedBatch {
-    entries: Vec<StagedRecord>,
-    late: Vec<PostponedLines>,
+    /// The records with files to move.
+    pub(super) seqs: Vec<u64>,
+    pub(super) accepted: Vec<ProjectedMessage>,
+    /// The files that the records name.
+    pub(super) claims: Vec<String>,
+    /// The subjects of the notices.
+    pub(super) abouts: Vec<String>,
+    /// The records that the batch settles.
+    pub(super) settled: Vec<(u64, u64)>,
+    /// Whether it settles changes of the registry.
+    pub(super) settles_registry: bool,
 }
 
-/// A record for the log, with its message and its staged files.
-pub(super) struct StagedRecord {
-    pub(super) record: Record,
-    pub(super) at: Stamp,
-    /// The checked message, if the record accepts one.
-    pub(super) message: Option<Box<Message>>,
-    pub(super) staged: Vec<String>,
-    /// The items that the record sends again.
-    pub(super) again: Vec<ResentItem>,
-}
-
-/// The parts of the router that step 6 uses.
-pub(in crate::router) struct StageStep<'a> {
-    pub(in crate::router) config: &'a RoomConfig,
+/// The batch that is being judged, and the parts of the router that it changes.
+pub(in crate::router) struct BatchStage<'a> {
+    pub(in crate::router) config: &'a mut RoomConfig,
     pub(in crate::router) storage: &'a mut RouterStorage,
-    pub(in crate::router) state: &'a RoomState,
+    pub(in crate::router) journal: &'a mut Journal,
     pub(in crate::router) progress: &'a DeliveryProgress,
-    pub(in crate::router) pending: &'a mut PendingWork,
+    pub(in crate::router) receipts: &'a ObservedReceipts,
+    pub(in crate::router) links: &'a LinkAcknowledgements,
+    pub(in crate::router) batch: OpenStage,
 }
 
-impl StagedRecord {
-    /// A record without a message.
-    pub(super) fn new(state: &RoomState, event: Event, seq: u64, at: Stamp) -> StagedRecord {
-        StagedRecord {
-            record: state.begin_record(event, seq, at),
-            at,
-            message: None,
-            staged: Vec::new(),
-            again: Vec::new(),
-        }
-    }
+/// The part of a batch that is staged so far.
+#[derive(Default)]
+pub(in crate::router) struct OpenStage {
+    staged: StagedBatch,
+    /// Receipts for further records.
+    receipts: Vec<Vec<Receipt>>,
+    /// Receipts for other rooms.
+    held: HeldReceipts,
+    /// Whether a record has the receipts and the settled records.
+    has_changes: bool,
 }
 
-impl StagedBatch {
-    /// Takes the lines that were left to a later batch.
-    pub(in crate::router) fn take_late(&mut self) -> Vec<PostponedLines> {
-        std::mem::take(&mut self.late)
-    }
-
-    pub(super) fn into_entries(self) -> Vec<StagedRecord> {
-        self.entries
-    }
+/// A record with its message and the items that it sends again.
+struct JudgedRecord {
+    record: Record,
+    at: Stamp,
+    /// The checked message, if the record accepts one.
+    message: Option<Box<Message>>,
+    again: Vec<ResentItem>,
 }
 
-impl StageStep<'_> {
-    /// Gives each letter its number and time, in the order of the log, and writes a file for each recipient. If the
-    /// files of a message cannot be written, the message is pending as its claim. If this takes long, further lines
-    /// of files are left to a later batch, so that other mail does not wait for them.
+impl BatchStage<'_> {
+    /// The state after the last record of the batch.
+    pub(super) fn state(&self) -> &RoomState {
+        self.journal.state()
+    }
+
+    /// Applies a judged message to the state, and writes a file for each recipient.
     ///
     /// S2 → S3: staged = +stage
-    pub(in crate::router) fn run(mut self, addressed: AddressedMessages) -> StagedBatch {
-        let letters = addressed.into_inner();
-        let mut late = Vec::new();
-        if letters.is_empty() {
-            return StagedBatch {
-                entries: Vec::new(),
-                late,
-            };
+    pub(super) fn record(&mut self, letter: BatchMessage<MessageRuling>) -> Result<()> {
+        if !self.journal.has_records() {
+            self.begin()?;
         }
-        let begun = Instant::now();
-        let can_wait = claims_that_can_wait(&letters);
-        let room = (self.state.seq == 0).then_some(Event::Room { room: None });
-        let settled = self.progress.has_open_changes().then_some(Event::Settled);
-        let mut entries = self.numbered(room.into_iter().chain(settled));
-        let mut left = UnstagedMessages::default();
-        let mut facts = Ok(());
-        for mut letter in letters {
-            if left.has(&letter)
-                || !has_cause(&letter, entries.iter().rev().map(|entry| &entry.record))
-            {
-                continue;
-            }
-            let is_late = begun.elapsed() >= test_sizes::stage_time()
-                && has_message(&entries)
-                && can_wait.contains(&letter.claim);
-            if leave(&letter, is_late, &mut entries, &mut late) {
-                continue;
-            }
-            let is_in_order = letter.is_in_order();
-            if let Err(e) = &facts
-                && is_in_order
-            {
-                self.leave_out(&StagingUnit::of(&letter), e, &mut entries, &mut left);
-                continue;
-            }
-            let (seq, at) = entries
-                .last()
-                .map_or((self.state.seq, self.state.at), |last| {
-                    (last.record.seq, last.at)
-                });
-            let whole = StagingUnit::of(&letter);
-            let staged = find_first(&mut letter, &entries)
-                .and_then(|()| self.stage_one(letter, seq + 1, at.next()));
-            match staged {
-                Ok(entry) => entries.push(entry),
-                Err(e) => {
-                    let has_changed = self.leave_out(&whole, &e, &mut entries, &mut left);
-                    if is_in_order || has_changed {
-                        facts = Err(e);
-                    }
-                }
-            }
-        }
-        StagedBatch { entries, late }
-    }
-
-    /// A batch without messages, for settled records and receipts.
-    pub(in crate::router) fn settle(self) -> StagedBatch {
-        let event = if self.progress.has_open_changes() {
-            Event::Settled
-        } else {
-            Event::Receipts { origin: None }
-        };
-        StagedBatch {
-            entries: self.numbered([event]),
-            late: Vec::new(),
-        }
-    }
-
-    /// Records without a message.
-    fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<StagedRecord> {
-        let (mut seq, mut at) = (self.state.seq, self.state.at);
-        let mut entries = Vec::new();
-        for event in events {
-            (seq, at) = (seq + 1, at.next());
-            entries.push(StagedRecord::new(self.state, event, seq, at));
-        }
-        entries
-    }
-
-    fn stage_one(
-        &mut self,
-        letter: BatchMessage<MessageRuling>,
-        seq: u64,
-        at: Stamp,
-    ) -> Result<StagedRecord> {
         let (mut letter, ruling) = letter.split();
-        let mut entry = StagedRecord::new(self.state, Event::Receipts { origin: None }, seq, at);
-        let event = &mut entry.record.event;
-        let written = match ruling {
+        let mut judged = self.begin_record(Event::Receipts { origin: None });
+        let event = &mut judged.record.event;
+        match ruling {
             MessageRuling::Duplicate { of, id, digest } => {
                 let origin = take_origin(&mut letter)?;
                 let name = MessageName {
@@ -180,19 +96,13 @@ impl StageStep<'_> {
                     digest,
                 };
                 *event = Event::Duplicate(Box::new(DuplicateMessage { origin, name, of }));
-                Ok(())
             }
-            MessageRuling::Again { .. } => Err(not_found()),
             MessageRuling::Receipts => {
                 *event = Event::Receipts {
                     origin: Some(Box::new(take_origin(&mut letter)?)),
                 };
-                Ok(())
             }
-            MessageRuling::SendAgain(again) => {
-                entry.again = again;
-                Ok(())
-            }
+            MessageRuling::SendAgain(again) => judged.again = again,
             MessageRuling::Accept {
                 message,
                 digest,
@@ -202,11 +112,14 @@ impl StageStep<'_> {
                 effect,
             } => {
                 let (name, text) = compose::recorded(&message, digest);
+                if let Some(act) = &act {
+                    self.config.follow(&name.from, act);
+                }
                 let mut accepted = AcceptedMessage {
                     origin: take_origin(&mut letter)?,
                     name,
-                    answers: self.state.answered_by(&message, &to),
-                    times: self.times_of(&message, &to, entry.record.time(at)),
+                    answers: self.state().answered_by(&message, &to),
+                    times: self.times_of(&message, &to, judged.record.time(judged.at)),
                     to,
                     act,
                     fact: None,
@@ -217,12 +130,11 @@ impl StageStep<'_> {
                 if let Some(effect) = effect {
                     accepted.outcome = Some(effect.outcome).filter(|outcome| !outcome.is_null());
                     accepted.fact = Some(effect.fact);
-                    entry.again = effect.again;
+                    judged.again = effect.again;
                 }
-                entry.record.event = Event::Accepted(Box::new(accepted));
-                let copies = MessageCopies::new(&entry.record, &message);
-                entry.message = Some(message);
-                self.stage_copies(&mut entry, &copies)
+                judged.record.event = Event::Accepted(Box::new(accepted));
+                self.stage_copies(&judged.record, &message)?;
+                judged.message = Some(message);
             }
             MessageRuling::Notice {
                 about,
@@ -232,32 +144,137 @@ impl StageStep<'_> {
             } => {
                 let is_far = to.iter().any(|agent| id::tag_of(agent).is_some());
                 let (name, text) = compose::recorded(&message, message.digest());
+                let rule = if is_far {
+                    RecipientRule::Link
+                } else {
+                    RecipientRule::Router
+                };
                 *event = Event::Notice(Box::new(record::RouterNotice {
                     name,
                     about,
-                    to: group(
-                        if is_far {
-                            RecipientRule::Link
-                        } else {
-                            RecipientRule::Router
-                        },
-                        to,
-                    ),
+                    to: group(rule, to),
                     fact: fact.map(|fact| *fact),
                     message: text,
                 }));
-                let copies = MessageCopies::new(&entry.record, &message);
-                self.stage_copies(&mut entry, &copies)
+                self.stage_copies(&judged.record, &message)?;
             }
             MessageRuling::Reject(rejection) => {
-                self.stage_rejection(&mut entry, &mut letter, rejection)
+                self.stage_rejection(&mut judged, &mut letter, rejection)?
             }
-        };
-        if let Err(e) = written {
-            self.storage.unstage(&entry.staged);
-            return Err(e);
         }
-        Ok(entry)
+        self.add(judged)
+    }
+
+    /// The batch with everything that waited for its end.
+    pub(super) fn finish(mut self) -> Result<StagedBatch> {
+        if !self.journal.has_records() {
+            return Ok(StagedBatch::default());
+        }
+        for receipts in std::mem::take(&mut self.batch.receipts) {
+            let mut judged = self.begin_record(Event::Receipts { origin: None });
+            judged.record.receipts = receipts;
+            self.add(judged)?;
+        }
+        if !self.batch.held.is_empty() {
+            let mut judged = self.begin_record(Event::Receipts { origin: None });
+            let held = &mut self.batch.held;
+            held.flush(self.journal.state(), &mut judged.record);
+            self.add(judged)?;
+        }
+        Ok(self.batch.staged)
+    }
+
+    /// A batch without messages, for settled records and receipts.
+    pub(super) fn settle(mut self) -> Result<StagedBatch> {
+        self.begin()?;
+        if !self.batch.has_changes {
+            let judged = self.begin_record(Event::Receipts { origin: None });
+            self.add(judged)?;
+        }
+        self.finish()
+    }
+
+    /// The records at the start of a batch.
+    fn begin(&mut self) -> Result<()> {
+        let room = self.journal.check_room(self.config.room())?;
+        if self.state().seq == 0 {
+            let judged = self.begin_record(Event::Room { room });
+            self.add(judged)?;
+        }
+        if self.progress.has_open_changes() {
+            let judged = self.begin_record(Event::Settled);
+            self.add(judged)?;
+        }
+        Ok(())
+    }
+
+    fn begin_record(&self, event: Event) -> JudgedRecord {
+        let (record, at) = self.journal.begin_record(event);
+        JudgedRecord {
+            record,
+            at,
+            message: None,
+            again: Vec::new(),
+        }
+    }
+
+    /// Applies a record to the state. The first one also has the settled records and the receipts, so that messages
+    /// have consecutive numbers.
+    fn add(&mut self, judged: JudgedRecord) -> Result<()> {
+        let JudgedRecord {
+            mut record,
+            at,
+            message,
+            again,
+        } = judged;
+        let OpenStage {
+            staged,
+            receipts,
+            held,
+            has_changes,
+        } = &mut self.batch;
+        if record.kind() != EventKind::Room && !std::mem::replace(has_changes, true) {
+            staged.settled = self.progress.to_settle();
+            *receipts = self.receipts.stage(self.config.dir(), self.storage);
+            record.settled.clone_from(&staged.settled);
+            record.receipts = if receipts.is_empty() {
+                Vec::new()
+            } else {
+                receipts.remove(0)
+            };
+            record.acked = self.links.stage();
+        }
+        let parsed = if message.is_none() && !link::tags(&record).is_empty() {
+            record.message_fields()
+        } else {
+            None
+        };
+        let fields = message.as_ref().map(|message| message.fields());
+        held.number(
+            self.config.dir(),
+            self.journal,
+            &mut record,
+            fields.or(parsed.as_ref()),
+            &again,
+        )?;
+        staged.claims.extend(record.claim().map(str::to_owned));
+        staged.abouts.extend(record.about().map(str::to_owned));
+        match record.kind() {
+            EventKind::Settled => staged.settles_registry = true,
+            EventKind::Room => {}
+            EventKind::Receipts if record.claim().is_none() => {}
+            _ => staged.seqs.push(record.seq),
+        }
+        let (seq, time) = (record.seq, record.at.clone());
+        self.journal.add(record, at, message.as_deref())?;
+        staged
+            .accepted
+            .extend(message.map(|message| ProjectedMessage {
+                seq,
+                at: time,
+                message,
+            }));
+        Ok(())
     }
 
     /// The times of an accepted message. They depend on the settings at this time.
@@ -268,7 +285,7 @@ impl StageStep<'_> {
         }
         if self.config.settings().budget.replies > 0 {
             let head = MessageHead::of(message);
-            let delay = self.state.loops.delay(message.from(), to, &head, time);
+            let delay = self.state().loops.delay(message.from(), to, &head, time);
             times.announce_after = delay.map(|at| at.to_string());
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
@@ -298,14 +315,14 @@ impl StageStep<'_> {
 
     fn stage_rejection(
         &mut self,
-        entry: &mut StagedRecord,
+        judged: &mut JudgedRecord,
         letter: &mut BatchMessage<()>,
         rejection: MessageRejection,
     ) -> Result<()> {
         let origin = take_origin(letter)?;
         if let Some(arrived) = &origin.arrived {
             let tag = arrived.link.clone();
-            entry.record.event = self.reject_item(origin, &tag, &letter.agent, rejection);
+            judged.record.event = self.reject_item(origin, &tag, &letter.agent, rejection);
             return Ok(());
         }
         let BatchMessage {
@@ -314,7 +331,7 @@ impl StageStep<'_> {
             source,
             ..
         } = letter;
-        let seq = entry.record.seq;
+        let seq = judged.record.seq;
         let claimed = layout::read_claim(&origin.claim);
         let (number, name) =
             claimed.map_or((0, &**original), |claim| (claim.number, claim.original));
@@ -331,18 +348,16 @@ impl StageStep<'_> {
             &rejection,
         );
         let explanation =
-            compose::explanation(agent, original, source, seq, entry.at, &rejection.problems);
+            compose::explanation(agent, original, source, seq, judged.at, &rejection.problems);
         let staged = layout::staged_explanation(seq, number);
         self.storage.stage(&staged, &explanation)?;
-        entry.staged.push(staged);
         let to = if self.config.registry().has_active(agent) && !rejection.ack {
             group(RecipientRule::Router, vec![agent.clone()])
         } else {
             Vec::new()
         };
-        entry.record.event = rejected(origin, &bounce, to, rejection.problems);
-        let copies = MessageCopies::new(&entry.record, &bounce);
-        self.stage_copies(entry, &copies)
+        judged.record.event = rejected(origin, &bounce, to, rejection.problems);
+        self.stage_copies(&judged.record, &bounce)
     }
 
     /// The rejection of a message of another room. Its sender is notified there. A bounce has no bounce.
@@ -369,63 +384,18 @@ impl StageStep<'_> {
         rejected(origin, &bounce, to, rejection.problems)
     }
 
-    fn stage_copies(&mut self, entry: &mut StagedRecord, copies: &MessageCopies) -> Result<()> {
-        let claim = entry
-            .record
+    fn stage_copies(&mut self, record: &Record, message: &Message) -> Result<()> {
+        let copies = MessageCopies::new(record, message);
+        let claim = record
             .claim()
             .and_then(layout::read_claim)
             .map_or(0, |claim| claim.number);
-        for (agent, via) in entry.record.copies() {
-            let staged = layout::staged(entry.record.seq, claim, agent);
+        for (agent, via) in record.copies() {
+            let staged = layout::staged(record.seq, claim, agent);
             self.storage.stage(&staged, &copies.copy(agent, via))?;
-            entry.staged.push(staged);
         }
         Ok(())
     }
-
-    /// Leaves out a letter that cannot be staged, with the entries of its whole and all later entries. All of them
-    /// wait together. Notices stay due: the state or the queue of notices has their cause. Returns true if an entry
-    /// changes facts.
-    fn leave_out(
-        &mut self,
-        whole: &StagingUnit,
-        e: &Error,
-        entries: &mut Vec<StagedRecord>,
-        left: &mut UnstagedMessages,
-    ) -> bool {
-        if let Some(claim) = &whole.claim {
-            put_back(self.pending, claim, e);
-            left.claims.insert(claim.clone());
-        }
-        if let Some(about) = &whole.about {
-            self.pending.failed(&NoticeText::item(about), e.to_string());
-            left.own.insert(unit_of(about).to_owned());
-        }
-        let first = entries.iter().position(|entry| whole.has(&entry.record));
-        let removed = entries.split_off(first.unwrap_or(entries.len()));
-        for entry in &removed {
-            self.storage.unstage(&entry.staged);
-        }
-        removed
-            .iter()
-            .any(|entry| entry.record.fact().is_some() || entry.record.arrived().is_some())
-    }
-}
-
-/// The claims with lines that can be left to a later batch. A sender's files stay in order, so only its last file can
-/// wait, and changes of facts were judged in order.
-fn claims_that_can_wait(letters: &[BatchMessage<MessageRuling>]) -> HashSet<Option<String>> {
-    let last: HashMap<_, _> = letters
-        .iter()
-        .map(|letter| (&letter.agent, &letter.claim))
-        .collect();
-    let mut claims: HashSet<_> = last.into_values().cloned().collect();
-    for letter in letters {
-        if letter.is_in_order() {
-            claims.remove(&letter.claim);
-        }
-    }
-    claims
 }
 
 fn rejected(
@@ -454,85 +424,9 @@ fn take_origin(letter: &mut BatchMessage<()>) -> Result<MessageOrigin> {
     })
 }
 
-fn has_message(entries: &[StagedRecord]) -> bool {
-    entries.iter().any(|entry| entry.record.claim().is_some())
-}
-
-/// Leaves a line to a later batch if it is late, or if an earlier line of its file is left. Returns false if it stays
-/// in this batch.
-fn leave(
-    letter: &BatchMessage<MessageRuling>,
-    is_late: bool,
-    entries: &mut [StagedRecord],
-    late: &mut Vec<PostponedLines>,
-) -> bool {
-    let (Some(claim), Some(_)) = (&letter.claim, &letter.source) else {
-        return false;
-    };
-    let copies = match &letter.content {
-        MessageRuling::Accept { to, .. } => to
-            .iter()
-            .map(|group| group.agents.len())
-            .sum::<usize>()
-            .max(1),
-        _ => 1,
-    };
-    if PostponedLines::add_line(late, claim, copies) {
-        return true;
-    }
-    if is_late {
-        let mut before = entries
-            .iter_mut()
-            .rev()
-            .find(|entry| entry.record.claim() == Some(claim.as_str()))
-            .and_then(|before| before.record.origin_mut());
-        if let Some(origin) = &mut before {
-            origin.more = true;
-        }
-        late.push(PostponedLines {
-            agent: letter.agent.clone(),
-            claim: claim.clone(),
-            lines: 1,
-            copies,
-            begun: before.is_some(),
-        });
-    }
-    is_late
-}
-
-/// Lists a message as pending by its claim.
-pub(super) fn put_back(pending: &mut PendingWork, claim: &str, e: &Error) {
-    pending.failed(&claim_item(claim), e.to_string());
-}
-
-/// Makes a line that repeats an earlier line of the batch a duplicate of the earlier line's record.
-fn find_first(letter: &mut BatchMessage<MessageRuling>, entries: &[StagedRecord]) -> Result<()> {
-    let MessageRuling::Again { id, digest } = &letter.content else {
-        return Ok(());
-    };
-    let first = entries
-        .iter()
-        .rev()
-        .map(|entry| &entry.record)
-        .find(|record| {
-            record.kind() == EventKind::Accepted
-                && record.from() == Some(&letter.agent)
-                && record.id() == Some(&**id)
-        });
-    letter.content = MessageRuling::Duplicate {
-        of: first.ok_or_else(not_found)?.seq,
-        id: id.clone(),
-        digest: *digest,
-    };
-    Ok(())
-}
-
-/// The earlier message could not be staged, so the later one also waits for the next batch.
+/// A message without a file has no origin.
 fn not_found() -> Error {
-    Error::busy(
-        "an earlier message with the same id waits",
-        "it is tried again",
-    )
+    Error::busy("a message has no file", "it is tried again")
 }
 
 fn group(via: RecipientRule, agents: Vec<Arc<str>>) -> Vec<RecipientGroup> {

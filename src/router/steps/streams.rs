@@ -7,7 +7,6 @@ use crate::log::state::{IncomingStream, RoomState};
 use crate::message::id::far;
 use crate::message::link::{self, IncomingItem, LinkItem};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The number of the next item of a stream.
@@ -24,25 +23,17 @@ pub(super) fn is_next(stream: Option<&IncomingStream>, arrival: &ItemArrival) ->
         && arrival.prev == digest
 }
 
-/// The streams after the items that were judged in this batch.
-#[derive(Default)]
-pub(super) struct JudgedStreams(HashMap<Arc<str>, IncomingStream>);
-
-impl JudgedStreams {
-    /// Takes the next item of its stream. Fails if an earlier item has failed.
-    pub(super) fn take(&mut self, state: &RoomState, arrival: Option<&ItemArrival>) -> Result<()> {
-        let Some(arrival) = arrival else {
-            return Ok(());
-        };
-        let tag = &arrival.arrived.link;
-        let stream = self.0.get(tag).or_else(|| state.links.came(tag));
-        if !is_next(stream, arrival) {
-            let what = format!("an item of the room {tag} before this one is not committed");
-            return Err(Error::busy(what, "it is tried again"));
-        }
-        self.0.insert(tag.clone(), (&arrival.arrived).into());
-        Ok(())
+/// Fails if an item is not the next one of its stream.
+pub(super) fn check_next(state: &RoomState, arrival: Option<&ItemArrival>) -> Result<()> {
+    let Some(arrival) = arrival else {
+        return Ok(());
+    };
+    let tag = &arrival.arrived.link;
+    if is_next(state.links.came(tag), arrival) {
+        return Ok(());
     }
+    let what = format!("an item of the room {tag} before this one is not committed");
+    Err(Error::busy(what, "it is tried again"))
 }
 
 /// Converts an item to a letter's content: the message in the terms of this room, or null for receipts alone.

@@ -1,6 +1,6 @@
 //! Notices to the senders of messages with addresses that reach no agent.
 
-use super::batch_message::{BatchMessage, MessageRuling};
+use super::batch_message::BatchMessage;
 use super::parties::title;
 use crate::base::error::Problem;
 use crate::log::state::unreached_subject;
@@ -15,7 +15,7 @@ pub(super) fn notice(
     message: &Message,
     to: &[RecipientGroup],
     unreached: &[Problem],
-) -> Option<BatchMessage<MessageRuling>> {
+) -> Option<NoticeText> {
     // Notices of another room's router are not answered.
     let is_of_router =
         id::tag_of(&letter.agent).is_some_and(|tag| *letter.agent == *id::far(tag, id::MAILBAG));
@@ -42,13 +42,12 @@ pub(super) fn notice(
         body += &format!("- {problem}\n");
     }
     let more = object(json!({"in_reply_to": message.id(), "metadata": {"problems": unreached}}));
-    let notice = NoticeText {
+    Some(NoticeText {
         about: unreached_subject(&letter.agent, message.id()),
         kind: "alert",
         to: vec![letter.agent.clone()],
         subject,
         body: body.trim_end().to_owned(),
         more,
-    };
-    Some(notice.letter().following(letter))
+    })
 }
