@@ -23,9 +23,9 @@ pub fn progress_delay() -> Duration {
     shrunk("MAILBAG_TEST_PROGRESS_MS").map_or(Duration::from_secs(1), Duration::from_millis)
 }
 
-/// A fixed limit for the copies in a batch. Only tests can set it.
-pub fn batch_copies() -> Option<usize> {
-    shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
+/// The most copies of the files of a batch. Tests can reduce it.
+pub fn batch_copies() -> usize {
+    shrunk("MAILBAG_TEST_BATCH_COPIES").map_or(limits::BATCH_COPIES, |n| n as usize)
 }
 
 /// The most entries of the index in the state. Tests can reduce it.

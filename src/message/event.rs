@@ -147,9 +147,6 @@ pub struct MessageOrigin {
     /// The line of the picked-up file, from 1, for a file with one message per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Further lines of the picked-up file follow in a later batch. True on the last record of the file in this batch.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub more: bool,
     /// The item of a link that brought it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived: Option<IncomingItem>,

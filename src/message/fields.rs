@@ -32,8 +32,6 @@ pub(super) struct RecordFields {
     room: Option<String>,
     claim: Option<String>,
     line: Option<u32>,
-    #[serde(default)]
-    more: bool,
     arrived: Option<IncomingItem>,
     from: Option<Arc<str>>,
     id: Option<String>,
@@ -128,7 +126,6 @@ impl RecordFields {
         Ok(MessageOrigin {
             claim: need("claim", self.claim.take())?,
             line: self.line,
-            more: self.more,
             arrived: self.arrived.take(),
         })
     }

@@ -348,7 +348,6 @@ mod tests {
             origin: MessageOrigin {
                 claim: "1~alice~a.json".into(),
                 line: Some(2),
-                more: true,
                 arrived: None,
             },
             name: MessageName {

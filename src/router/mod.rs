@@ -35,7 +35,7 @@ use parts::{
     claim_item,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use steps::commit::{CommitStep, CommittedBatch};
 use steps::judge::JudgeStep;
 use steps::pickup::PickupStep;
@@ -101,7 +101,6 @@ impl Router {
 
     /// Routes one batch. Returns false if there was nothing to do.
     fn route(&mut self) -> Result<bool> {
-        let begun = Instant::now();
         // Step 1, notice, belongs to the watcher: it has filled the intake. Mail is judged after the renamings are
         // recorded.
         if self.is_held() {
@@ -123,15 +122,9 @@ impl Router {
         let Some(committed) = self.commit(|judge| judge.run(checked))? else {
             return Ok(false);
         };
-        self.intake.line_up_rest(
-            committed.seqs(),
-            self.journal.state(),
-            self.config.dir(),
-            &mut self.pending,
-        );
-        let routed = self.complete(committed)?;
-        self.intake.batch_took(begun.elapsed());
-        Ok(routed)
+        self.intake
+            .remember_hops(committed.seqs(), self.journal.state());
+        self.complete(committed)
     }
 
     /// Steps 5 to 7: judges and stages a batch, and commits it. If anything fails, nothing of the batch stays in memory:

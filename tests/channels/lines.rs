@@ -268,69 +268,64 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
 }
 
 #[test]
-fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
+fn a_file_over_its_sender_s_budget_waits_as_a_whole() {
     // P111, P73
-    let world = World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
-    let said: Vec<String> = ["1", "2", "3", "4", "5"]
-        .iter()
-        .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}"))
-        .collect();
-    let text = lines(&said.iter().map(String::as_str).collect::<Vec<_>>());
-    world.drop_file("alice", "a.ndjson", &text);
-    world.drop_file("alice", "b.json", r#"{"to":"bob","body":"behind"}"#);
-    for sofar in [2, 4] {
-        // Each pass starts with the files that a killed router would leave.
-        world.pass();
-        assert_eq!(
-            (
-                world.bodies("bob").len(),
-                listing(&world.room("spool/claim"))
-            ),
-            (sofar, vec!["1~alice~a.ndjson".into()])
-        );
-        assert!(
-            world.room("outbox/alice/b.json").exists(),
-            "what is behind a file that was begun waits"
-        );
-        let blocked = &world.json("status")["blocked"];
-        assert_contains!(blocked.to_string(), "over its budget of 2 messages an hour"; "{blocked}");
-        world.verify();
-    }
-    world.pass();
-    assert_eq!(world.bodies("bob"), ["1", "2", "3", "4", "5", "behind"]);
-    assert_eq!(said_in_main(&world), ["1", "2", "3", "4", "5", "behind"]);
-    assert!(
-        listing(&world.room("spool/claim")).is_empty()
-            && listing(&world.room("spool/stage")).is_empty()
+    let mut town = Town::alice_and_bob().settings("budget.messages = 3\nbudget.window = \"1h\"\n");
+    town.start(&[]);
+    town.drop_file("alice", "a.json", r#"{"to":"bob","body":"first"}"#);
+    town.wait("the first message arrives", || town.count("bob") == 1);
+    let three = ["1", "2", "3"].map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}"));
+    town.drop_file(
+        "alice",
+        "b.ndjson",
+        lines(&three.each_ref().map(String::as_str)),
     );
-    let sent = listing(&world.room("sent/alice"));
-    assert!(
-        sent[0].ends_with("~a.ndjson") || sent[1].ends_with("~a.ndjson"),
-        "{sent:?}"
+    town.wait("the file waits", || {
+        let blocked = town.json("status")["blocked"].to_string();
+        blocked.contains("over its budget of 3 messages an hour")
+    });
+    town.stop();
+    assert_eq!(
+        (town.count("bob"), town.names("outbox/alice")),
+        (1, vec!["b.ndjson".to_owned()])
     );
-    world.verify();
-    assert_eq!(world.json("status")["blocked"], json!([]));
-    world.pass();
-    assert_eq!(world.bodies("bob").len(), 6);
-}
-
-fn said_in_main(world: &World) -> Vec<String> {
-    said(world, "main")
+    // A new router begins with an unused budget.
+    town.pass();
+    assert_eq!(town.bodies("bob"), ["first", "1", "2", "3"]);
+    town.verify();
 }
 
 #[test]
-fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
-    // P56, P111
+fn a_file_with_too_many_copies_is_rejected_as_a_whole() {
+    // P55
+    let ids: Vec<String> = (0..21).map(|n| format!("crowd{n}x")).collect();
+    let world = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let line = r#"{"to":"all","body":"hello"}"#;
+    world.route("crowd0x", "x.ndjson", lines(&[line; 501]));
+    let explained = world.names("rejected/crowd0x");
+    let [explanation, original] = explained.as_slice() else {
+        panic!("{explained:?}");
+    };
+    assert!(original.ends_with("~x.ndjson"), "{original}");
+    let explanation = world.read(&format!("rejected/crowd0x/{explanation}"));
+    assert_eq!(explanation["code"], "too_many_copies");
+    assert_contains!(
+        explanation.to_string(),
+        "10020 copies",
+        "split it into several files"
+    );
+    assert_eq!(world.names("inbox/crowd1x").len(), 0);
+}
+
+#[test]
+fn a_file_of_lines_is_rejected_only_without_any_good_line() {
+    // P56
     for (last, kept) in [
         ("no", "rejected"),
         (r#"{"to":"bob","body":"good"}"#, "sent"),
     ] {
-        let world =
-            World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
-        world.drop_file("alice", "x.ndjson", lines(&["no", "no", "no", "no", last]));
-        for _ in 0..3 {
-            world.pass();
-        }
+        let world = World::alice_and_bob();
+        world.route("alice", "x.ndjson", lines(&["no", "no", "no", "no", last]));
         let names = listing(&world.room(&format!("{kept}/alice")));
         assert!(
             names.iter().any(|name| name.ends_with("~x.ndjson")),
@@ -342,40 +337,6 @@ fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
             .filter(|name| name.ends_with(".error.json"));
         assert_eq!(explained.count(), if kept == "sent" { 4 } else { 5 });
     }
-}
-
-#[test]
-fn a_file_truncated_while_it_is_routed_is_reported_and_finished() {
-    // P111
-    let world = World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
-    let said = [
-        r#"{"to":"bob","body":"1"}"#,
-        r#"{"to":"bob","body":"2"}"#,
-        r#"{"to":"bob","body":"3"}"#,
-    ];
-    world.route("alice", "x.ndjson", lines(&said));
-    files::write(
-        world.room("spool/claim/1~alice~x.ndjson"),
-        lines(&said[..1]),
-    );
-    world.pass();
-    let explained = world.names("rejected/alice");
-    assert!(
-        explained[0].ends_with("~x.line3.error.json"),
-        "{explained:?}"
-    );
-    assert_eq!(
-        world.read(&format!("rejected/alice/{}", explained[0]))["code"],
-        "truncated"
-    );
-    assert_eq!(
-        (
-            world.bodies("bob").len(),
-            listing(&world.room("spool/claim")).len()
-        ),
-        (2, 0)
-    );
-    world.verify();
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn several_lines_one_of_them_bad() {
 }
 
 #[test]
-fn lines_in_several_batches() {
+fn a_file_of_lines_that_is_larger_than_a_batch() {
     let lines = [
         r#"{"to": "all", "body": "one"}"#,
         r#"{"to": "all", "body": "two"}"#,
@@ -76,7 +76,7 @@ fn lines_in_several_batches() {
         r#"{"to": "all", "body": "three"}"#,
     ];
     holds(
-        &Story::new("lines in batches", &["alice", "bob", "carol"])
+        &Story::new("lines larger than a batch", &["alice", "bob", "carol"])
             .with("MAILBAG_TEST_BATCH_COPIES", "3")
             .then([
                 drops_lines("alice", "lines", &lines),

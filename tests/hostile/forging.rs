@@ -109,7 +109,8 @@ fn letters(text: &str) -> Vec<(String, String)> {
 
 /// A room with mallory's messages for bob, one for each place, and their number.
 pub(super) fn room(text: &str) -> (Town, usize) {
-    let town = Town::of("mallory bob").quick();
+    let town = Town::of("mallory bob")
+        .settings("budget.messages = 0\nbudget.copies = 0\nbudget.replies = 0\n");
     for (n, (_, mail)) in everywhere(text).into_iter().enumerate() {
         town.mail("mallory", &format!("{n}.json"), mail);
     }

@@ -69,13 +69,15 @@ pub const JSON_DEPTH: usize = 128;
 
 /// The most lines of a file with one message per line.
 pub const LINES: usize = 1000;
+/// The most copies of the messages of such a file together.
+pub const FILE_COPIES: usize = 10_000;
 
 /// The most messages in one batch.
-pub const BATCH_MESSAGES: usize = 2048;
+pub const BATCH_MESSAGES: usize = 1024;
 /// A batch takes no further message once its messages have this many bytes.
 pub const BATCH_BYTES: u64 = 8 << 20;
-/// The most copies in one batch on the fastest disk. A message with more copies is a batch of its own.
-pub const BATCH_COPIES: usize = 16_384;
+/// A batch takes further files while they have at most this many copies together. A file with more is a batch of its own.
+pub const BATCH_COPIES: usize = 1024;
 /// The number of files that the router takes from one outbox before it continues with the next outbox.
 pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);

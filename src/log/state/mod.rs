@@ -50,8 +50,7 @@ use crate::log::{LogPosition, LogTip};
 use crate::message::envelope::CHARTER;
 use crate::message::link::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
-    AcceptedMessage, Event, EventKind, MessageHead, MessageOrigin, Record, RecordedChange,
-    RouterAction,
+    AcceptedMessage, Event, EventKind, MessageHead, Record, RecordedChange, RouterAction,
 };
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
@@ -131,8 +130,6 @@ pub struct RoomState {
     pub loops: LoopDetector,
     /// Lost records that a person has accepted as lost.
     pub gaps: AcceptedGaps,
-    /// Picked-up files that are routed in several batches, with the progress of each.
-    pub begun: BTreeMap<String, PartialPickup>,
     /// The state of the features.
     pub features: States,
     /// The position of the last line.
@@ -152,19 +149,6 @@ pub struct ChangeSource<'a> {
     pub from: &'a Arc<str>,
     /// The id of its message.
     pub id: &'a str,
-}
-
-/// The progress of a picked-up file that is routed in several batches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartialPickup {
-    /// The last line with a record.
-    pub line: u32,
-    /// Whether further lines follow.
-    pub more: bool,
-    /// Whether every line so far was rejected.
-    rejected: bool,
-    /// The record of that line.
-    seq: u64,
 }
 
 impl Default for RoomState {
@@ -193,7 +177,6 @@ impl Default for RoomState {
             links: LinkStates::default(),
             loops: LoopDetector::default(),
             gaps: AcceptedGaps::default(),
-            begun: BTreeMap::new(),
             features: States::default(),
             last: crate::log::START,
             end: crate::log::START,
@@ -370,50 +353,7 @@ impl RoomState {
             .max()
     }
 
-    /// Starts or updates the progress of a picked-up file with several lines.
-    fn count_line(&mut self, record: &Record) {
-        let Some(MessageOrigin {
-            claim,
-            line: Some(line),
-            more,
-            ..
-        }) = record.origin()
-        else {
-            return;
-        };
-        let before = self.begun.get(claim).map(|begun| begun.rejected);
-        if before.is_none() && !more {
-            return;
-        }
-        let before = before.unwrap_or_else(|| {
-            self.open
-                .values()
-                .rev()
-                .take_while(|open| open.claim.as_ref() == Some(claim))
-                .all(|open| open.event == EventKind::Rejected)
-        });
-        let rejected = before && record.kind() == EventKind::Rejected;
-        self.begun.insert(
-            claim.clone(),
-            PartialPickup {
-                line: *line,
-                more: *more,
-                rejected,
-                seq: record.seq,
-            },
-        );
-    }
-
-    /// The last routed line of a picked-up file that has further lines.
-    pub fn resume_after(&self, claim: &str) -> Option<u32> {
-        self.begun
-            .get(claim)
-            .filter(|begun| begun.more)
-            .map(|begun| begun.line)
-    }
-
     fn open_up(&mut self, record: Record, at: Stamp, renamed: Option<RenamedAgent>) {
-        self.count_line(&record);
         for (agent, _) in record.copies() {
             self.mailboxes.deliver(agent, at, record.seq);
         }
@@ -443,7 +383,5 @@ impl RoomState {
         for seq in inside {
             self.open.remove(&seq);
         }
-        self.begun
-            .retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
     }
 }

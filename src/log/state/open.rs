@@ -80,12 +80,9 @@ impl DeliveryDirectory {
 }
 
 impl RoomState {
-    /// Returns true if everything in this record's picked-up file was rejected. The records of lines from one batch are
-    /// consecutive, and all stay open until the first of them is retired.
+    /// Returns true if everything in this record's picked-up file was rejected. The records of its lines are consecutive,
+    /// and all stay open until the first of them is retired.
     pub fn is_all_refused(&self, open: &OpenRecord) -> bool {
-        if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
-            return begun.rejected;
-        }
         let before = self.open.range(..open.seq).rev();
         let after = self.open.range(open.seq..);
         before

@@ -1,6 +1,5 @@
 //! The outboxes: pending files, the order of senders, when a file is ready, and requests for a pass.
 
-mod again;
 mod content;
 mod lines;
 mod look;
@@ -10,7 +9,6 @@ mod unready_files;
 mod request;
 mod strays;
 
-pub use again::go_on;
 pub use content::{
     FileCompleteness, FileContent, FileReadiness, MessageLine, PickupConditions, ReadyFile,
 };
@@ -43,8 +41,6 @@ struct Outbox {
     /// The modification time of the directory at its last two scans. If both are equal, no file has arrived since, even
     /// if the file system's clock is coarse.
     times: [Option<i128>; 2],
-    /// An unfinished picked-up file with several lines. The sender's other files wait for it.
-    begun: Option<String>,
     in_line: bool,
 }
 
@@ -74,35 +70,12 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Forgets an outbox, except an unfinished picked-up file.
+    /// Forgets an outbox.
     pub fn forget(&mut self, agent: &str) {
-        let Some(mut outbox) = self.boxes.remove(agent) else {
-            return;
-        };
-        outbox.names.leave_place(&mut self.places);
-        if outbox.begun.is_some() {
-            let Outbox { begun, in_line, .. } = outbox;
-            self.boxes.insert(
-                agent.into(),
-                Outbox {
-                    begun,
-                    in_line,
-                    ..Outbox::default()
-                },
-            );
-        } else {
+        if let Some(mut outbox) = self.boxes.remove(agent) {
+            outbox.names.leave_place(&mut self.places);
             self.turns.retain(|waiting| &**waiting != agent);
         }
-    }
-
-    /// Sets the picked-up file that this sender continues with before its outbox is scanned again.
-    pub fn begin(&mut self, agent: &Arc<str>, claim: Option<String>) {
-        self.outbox(agent).begun = claim;
-    }
-
-    /// The picked-up file that this sender continues with.
-    pub fn begun(&self, agent: &str) -> Option<&str> {
-        self.boxes.get(agent)?.begun.as_deref()
     }
 
     /// Puts this sender at the end of the queue.
@@ -140,9 +113,6 @@ impl Outboxes {
         let agent = self.turns.pop_front()?;
         let outbox = self.boxes.get_mut(&agent)?;
         outbox.in_line = false;
-        if let Some(claim) = &outbox.begun {
-            return Some((agent, Ok(SenderTurn::Begun(claim.clone()))));
-        }
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
             outbox.names.fill(&dir, &mut self.places)?;
             if outbox.names.is_empty() && outbox.names.is_scanning() {
@@ -217,8 +187,6 @@ impl Outboxes {
 
 /// The work of one turn.
 pub enum SenderTurn {
-    /// A picked-up file with further lines.
-    Begun(String),
     /// New files of the outbox.
     Files(OutboxFiles),
     /// It has very many files, and their order is not known yet.

@@ -4,6 +4,7 @@
 //! it again when it is due. A sender may use a whole budget immediately; the used part returns evenly over the
 //! window. Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
 
+use super::batch_space::FileMessages;
 use super::pending::PendingWork;
 use crate::base::error::Problem;
 use crate::disk::{Dir, layout};
@@ -257,47 +258,39 @@ impl BudgetAccounts {
         pace.charge(spent, 1, UNITS[0]).err()
     }
 
-    /// The bill of a sender, without a new message.
-    pub(crate) fn bill(&self, agent: &Arc<str>) -> BudgetBill {
-        BudgetBill {
-            spent: self
-                .accounts
-                .each_ref()
-                .map(|account| account.get(agent).copied()),
-            hop: None,
-        }
-    }
-
-    /// Adds a message to the bill, or returns the delay of the message. The bill takes effect with [`BudgetAccounts::pay`].
-    pub(crate) fn charge(
+    /// The bill of a file, or its delay. The bill takes effect with [`BudgetAccounts::pay`].
+    pub(crate) fn bill(
         &self,
         settings: &Settings,
         agent: &Arc<str>,
-        bill: &mut BudgetBill,
-        copies: usize,
-        content: &Result<Value, Problem>,
-    ) -> Result<(), MessageDelay> {
+        file: &FileMessages,
+    ) -> Result<BudgetBill, MessageDelay> {
+        let mut bill = BudgetBill {
+            spent: [None; 2],
+            hop: None,
+        };
         if &**agent == id::HUMAN {
-            return Ok(());
+            return Ok(bill);
         }
-        let costs = [1, u32::try_from(copies).unwrap_or(u32::MAX)];
-        let (paces, mut spent) = (paces(settings, agent), [None; 2]);
-        for n in 0..UNITS.len() {
-            if let Some(pace) = paces[n] {
-                spent[n] = Some(pace.charge(bill.spent[n], costs[n], UNITS[n])?);
+        let costs =
+            [file.messages.len(), file.copies].map(|cost| u32::try_from(cost).unwrap_or(u32::MAX));
+        for (n, pace) in paces(settings, agent).into_iter().enumerate() {
+            let spent = self.accounts[n].get(agent).copied();
+            if let Some(pace) = pace {
+                bill.spent[n] = Some(pace.charge(spent, costs[n], UNITS[n])?);
             }
         }
-        if let Some(pace) = RateLimit::new(settings.budget.replies, settings.budget.window)
-            && let Some(hop) = self.hop(pace, agent, content)?
-            && bill
-                .hop
-                .as_ref()
-                .is_none_or(|longest| hop.spent.0 > longest.spent.0)
-        {
-            bill.hop = Some(hop);
+        let Some(pace) = RateLimit::new(settings.budget.replies, settings.budget.window) else {
+            return Ok(bill);
+        };
+        for message in &file.messages {
+            let hop = self.hop(pace, agent, &message.content)?;
+            let longest = bill.hop.as_ref().map(|longest| longest.spent.0);
+            if hop.as_ref().map(|hop| hop.spent.0) > longest {
+                bill.hop = hop;
+            }
         }
-        bill.spent = spent;
-        Ok(())
+        Ok(bill)
     }
 
     /// The position of a message in its chain of replies, or the delay of the chain.

@@ -1,9 +1,7 @@
 //! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and budgets.
 
-use super::batch_size::{self, BatchSize, BatchSpace, FileMessage, FileSlice, SenderSpace};
+use super::batch_space::FileMessages;
 use super::budget::{BudgetAccounts, BudgetBill, MessageDelay};
-use super::config::RoomConfig;
-use super::pending::{PendingWork, claim_item};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
@@ -12,7 +10,6 @@ use crate::room::settings::Settings;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// After this number of failed batches in a row, the cause is not a single file.
 const FAILURES: u32 = 3;
@@ -27,7 +24,6 @@ pub(crate) struct MailIntake {
     claims: BTreeSet<(u64, String)>,
     /// The number of the next claim.
     next: u64,
-    share: BatchSize,
     budgets: BudgetAccounts,
     /// Claims of the present batch.
     batch: Vec<String>,
@@ -35,17 +31,6 @@ pub(crate) struct MailIntake {
     alone: HashSet<String>,
     /// The number of batches that failed since the last commit.
     failures: u32,
-    /// Files with one message per line that are in this batch.
-    sliced: Vec<SlicedFile>,
-    /// The number of copies in this batch.
-    copies: usize,
-}
-
-/// A file with some lines in this batch, and the delay of the remaining lines.
-struct SlicedFile {
-    agent: Arc<str>,
-    claim: String,
-    delay: Option<MessageDelay>,
 }
 
 impl MailIntake {
@@ -56,13 +41,10 @@ impl MailIntake {
             patience,
             claims: BTreeSet::new(),
             next: claim + 1,
-            share: BatchSize::default(),
             budgets: BudgetAccounts::default(),
             batch: Vec::new(),
             alone: HashSet::new(),
             failures: 0,
-            sliced: Vec::new(),
-            copies: 0,
         }
     }
 
@@ -71,19 +53,9 @@ impl MailIntake {
         self.outboxes.is_idle() && !self.has_claims()
     }
 
-    /// Returns true if a claim can be taken now.
+    /// Returns true if claims are queued.
     pub(crate) fn has_claims(&self) -> bool {
-        self.claims
-            .iter()
-            .any(|(_, claim)| !self.waits_for_lines(claim))
-    }
-
-    /// Returns true if this claim waits for the last line of an earlier file of its sender.
-    pub(crate) fn waits_for_lines(&self, claim: &str) -> bool {
-        let agent = layout::read_claim(claim).map(|one| one.agent);
-        agent
-            .and_then(|agent| self.outboxes.begun(agent))
-            .is_some_and(|begun| begun != claim)
+        !self.claims.is_empty()
     }
 
     /// Returns true if there is mail of one of these senders to pick up.
@@ -140,49 +112,24 @@ impl MailIntake {
         outbox::look(dir, name, terms, &mut self.patience)
     }
 
-    /// An empty batch. Its size follows from the recent speed of the disk.
-    pub(crate) fn new_batch(&self) -> BatchSpace {
-        BatchSpace::new(&self.share)
-    }
-
     /// The delay of this sender's next message.
     pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<MessageDelay> {
         self.budgets.delay_of(settings, agent)
     }
 
-    /// Cuts the part of a file for this batch.
-    pub(crate) fn cut(
+    /// The bill of a file, or its delay.
+    pub(crate) fn bill(
         &self,
-        config: &RoomConfig,
+        settings: &Settings,
         agent: &Arc<str>,
-        pieces: Vec<FileMessage>,
-        space: SenderSpace<'_>,
-    ) -> FileSlice {
-        batch_size::cut(config, &self.budgets, agent, pieces, space)
+        file: &FileMessages,
+    ) -> Result<BudgetBill, MessageDelay> {
+        self.budgets.bill(settings, agent, file)
     }
 
     /// Applies the bill of a claim.
     pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: BudgetBill) {
         self.budgets.pay(agent, claim, bill);
-    }
-
-    /// Notes that some lines of this claim are in the batch.
-    pub(crate) fn note_sliced(
-        &mut self,
-        agent: &Arc<str>,
-        claim: &str,
-        delay: Option<MessageDelay>,
-    ) {
-        self.sliced.push(SlicedFile {
-            agent: agent.clone(),
-            claim: claim.to_owned(),
-            delay,
-        });
-    }
-
-    /// Notes the size of the batch that is picked up.
-    pub(crate) fn note_batch(&mut self, batch: &BatchSpace) {
-        self.copies = batch.copies_added();
     }
 
     /// Notes the claims of the batch.
@@ -226,40 +173,9 @@ impl MailIntake {
         failed
     }
 
-    /// Queues the senders of partly routed files again, with the rest of the file or with the files after it. Called
-    /// after a batch is committed or has failed.
-    pub(crate) fn line_up_rest(
-        &mut self,
-        seqs: &[u64],
-        state: &RoomState,
-        room: &Dir,
-        pending: &mut PendingWork,
-    ) {
+    /// Notes the replies of a committed batch.
+    pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &RoomState) {
         self.budgets.remember_hops(seqs, state);
-        for SlicedFile {
-            agent,
-            claim,
-            delay,
-        } in std::mem::take(&mut self.sliced)
-        {
-            let place = claim_item(&claim);
-            let has_rest = state.resume_after(&claim).is_some();
-            if let Some(delay) = delay
-                && has_rest
-            {
-                delay.hold_back(&place, pending, room);
-            }
-            let waits = has_rest && pending.contains(&place);
-            self.outboxes.begin(&agent, has_rest.then_some(claim));
-            if !waits {
-                self.outboxes.line_up(&agent);
-            }
-        }
-    }
-
-    /// Adjusts the size of batches to the duration of this batch.
-    pub(crate) fn batch_took(&mut self, time: Duration) {
-        self.share.measure(self.copies, time);
     }
 
     pub(crate) fn settings_changed(&mut self, before: &Settings, now: &Settings) {

@@ -13,15 +13,12 @@ mod notices;
 mod pending;
 mod receipts;
 mod renames;
-mod batch_size;
+mod batch_space;
 mod storage;
 
 pub use journal::RouterTotals;
 
-pub(super) use batch_size::{
-    BatchSpace, FileMessage, FileSlice, ParsedMessage, SenderSpace, StopReason,
-    UnrankedAvailability,
-};
+pub(super) use batch_space::{BatchSpace, FileMessage, FileMessages, UnrankedAvailability};
 pub(super) use budget::MessageDelay;
 pub(super) use config::{RoomConfig, apply_subscription};
 pub(super) use due_deadlines::{

@@ -195,10 +195,6 @@ impl PendingWork {
         self.items.get(what).is_some_and(|item| item.due.is_some())
     }
 
-    pub(crate) fn contains(&self, what: &str) -> bool {
-        self.items.contains_key(what)
-    }
-
     /// The number of pending items.
     pub(crate) fn len(&self) -> usize {
         self.items.len()

@@ -286,9 +286,6 @@ impl Router {
         self.journal.restart(log, state);
         self.progress = DeliveryProgress::default();
         self.resume()?;
-        let state = self.journal.state();
-        self.intake
-            .line_up_rest(&[], state, self.config.dir(), &mut self.pending);
         self.reconcile(ReconcileCause::Recovery)
     }
 
@@ -318,8 +315,7 @@ impl Router {
         for name in self.storage.claimed()? {
             self.intake
                 .number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
-            let is_open = !recorded.contains(name.as_str()) || state.resume_after(&name).is_some();
-            if is_open && !self.pending.is_delayed(&claim_item(&name)) {
+            if !recorded.contains(name.as_str()) && !self.pending.is_delayed(&claim_item(&name)) {
                 self.intake.queue_claims([name]);
             }
         }

@@ -38,8 +38,6 @@ pub(super) struct ItemArrival {
 pub(super) struct SourceLine {
     pub(super) line: u32,
     pub(super) text: Vec<u8>,
-    /// Whether further lines of the file follow in a later batch.
-    pub(super) more: bool,
 }
 
 /// The JSON of a file or a line, or the reason why it is invalid.

@@ -4,7 +4,7 @@
 //! Another item is removed or waits for the items before it. Its sender keeps it until it is committed here.
 
 use super::batch_message::{BatchMessage, ItemArrival, ReadResult};
-use super::pickup::{FillingBatch, PickedUpFile, PickupStep};
+use super::pickup::{FillingBatch, PickedUpFile, PickupStep, StopReason};
 use super::streams::{is_next, next_item, open};
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
@@ -15,7 +15,7 @@ use crate::message::id::far;
 use crate::message::link::{LinkItem, LinkItemError, StreamAcknowledgement};
 use crate::room::links::{LinkEndState, RemoteStreamState, judge, link_fix};
 use crate::room::outbox::{FileContent, FileReadiness, OutboxFiles, PickupConditions, ReadyFile};
-use crate::router::parts::{FileMessage, SenderSpace, StopReason, claim_item};
+use crate::router::parts::{FileMessages, claim_item};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -208,34 +208,33 @@ impl PickupStep<'_> {
         if !is_next(stream, &arrival) {
             return remove_item(dir, &name, tag, "it does not follow the items of this room");
         }
-        let pieces = vec![FileMessage::One(self.check_size(content, bytes), bytes)];
-        let space = SenderSpace {
-            batch: &filling.batch,
-            slice: usize::MAX,
-        };
-        let cut = self.intake.cut(self.config, agent, pieces, space);
-        if let Some(stop) = cut.stop {
-            return Ok(ItemOutcome::Rest(stop));
+        let content = FileContent::One(self.check_size(content, bytes));
+        let messages = FileMessages::read(self.config, agent, content, bytes);
+        if !filling.batch.has_room_for(&messages) {
+            return Ok(ItemOutcome::Rest(StopReason::Full));
         }
+        let bill = match self.intake.bill(self.config.settings(), agent, &messages) {
+            Ok(bill) => bill,
+            Err(delay) => return Ok(ItemOutcome::Rest(StopReason::Delay(delay))),
+        };
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, OsStr::new(&name));
         self.storage.claim(dir, OsStr::new(&name), &claim)?;
-        if let Some(bill) = cut.bill {
-            self.intake.pay(agent, &claim, bill);
-        }
-        filling.batch.add(1, cut.copies, cut.bytes);
+        self.intake.pay(agent, &claim, bill);
+        filling.batch.add(1, messages.copies, bytes);
         filling.take_item(&arrival.arrived);
-        let letters = cut
-            .pieces
+        let copies = messages.copies;
+        let letters = messages
+            .messages
             .into_iter()
-            .map(|piece| item_letter(&claim, &name, arrival.clone(), piece.content))
+            .map(|message| item_letter(&claim, &name, arrival.clone(), message.content))
             .collect();
         filling.taken.push(PickedUpFile {
             claim,
             letters,
             meta,
         });
-        Ok(ItemOutcome::Took(cut.copies))
+        Ok(ItemOutcome::Took(copies))
     }
 
     /// Takes an item that was picked up and has no record. If it is not the next item, it is removed: its sender has it.

@@ -7,13 +7,11 @@ use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{IncomingStream, RoomState};
 use crate::message::link::IncomingItem;
 use crate::room::outbox::{
-    self, FileContent, FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile,
-    SenderTurn,
+    FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile, SenderTurn,
 };
 use crate::router::parts::{
-    BatchSpace, FileMessage, FileSlice, LinkAcknowledgements, MailIntake, MessageDelay,
-    NoticeQueue, ParsedMessage, PendingWork, RoomConfig, RouterStorage, SenderSpace, StopReason,
-    claim_item,
+    BatchSpace, FileMessage, FileMessages, LinkAcknowledgements, MailIntake, MessageDelay,
+    NoticeQueue, PendingWork, RoomConfig, RouterStorage, claim_item,
 };
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -86,12 +84,18 @@ struct SpoolFile<'a> {
 enum FileOutcome {
     /// It was taken, with this number of copies.
     Took(usize),
-    /// Some of its lines were taken; the files after it wait.
-    Began,
     /// It is gone, or stays for now.
     Next,
     /// It stays, and so do all files after it.
     Rest(StopReason),
+}
+
+/// The reason why the next file of a sender stays.
+pub(super) enum StopReason {
+    /// The batch has no room for it.
+    Full,
+    /// It is delayed.
+    Delay(MessageDelay),
 }
 
 impl PickedUpFiles {
@@ -101,29 +105,19 @@ impl PickedUpFiles {
 }
 
 impl PickupStep<'_> {
-    /// Takes ready files out of the outboxes, a slice for each sender, until the batch is full. Claims that a kill or
+    /// Takes ready files out of the outboxes, some of each sender in turn, until the batch is full. Claims that a kill or
     /// a temporary failure left without a record are taken first.
     pub(in crate::router) fn run(mut self) -> PickedUpFiles {
         let mut filling = FillingBatch {
-            batch: self.intake.new_batch(),
+            batch: BatchSpace::default(),
             taken: Vec::new(),
             streams: HashMap::new(),
         };
-        loop {
-            self.take_claims(&mut filling);
-            self.take_turns(&mut filling);
-            let batch = &mut filling.batch;
-            let has_waiting = !batch.later.is_empty() || self.intake.has_claims();
-            let needs_large_batch = batch.is_empty() && !batch.can_be_large && has_waiting;
-            for agent in batch.later.drain(..).rev() {
-                self.intake.outboxes().line_up_first(&agent);
-            }
-            if !needs_large_batch {
-                break;
-            }
-            batch.can_be_large = true;
+        self.take_claims(&mut filling);
+        self.take_turns(&mut filling);
+        for agent in filling.batch.later.drain(..).rev() {
+            self.intake.outboxes().line_up_first(&agent);
         }
-        self.intake.note_batch(&filling.batch);
         let claims = filling.taken.iter().map(|file| file.claim.clone());
         self.intake.begin_batch(claims.collect());
         PickedUpFiles(filling.taken)
@@ -139,8 +133,7 @@ impl PickupStep<'_> {
             let is_alone = self.intake.is_alone(&claim);
             let waits = filling.batch.is_full()
                 || is_alone && !filling.taken.is_empty()
-                || waiting.contains(&agent)
-                || self.intake.waits_for_lines(&claim);
+                || waiting.contains(&agent);
             if waits {
                 waiting.insert(agent);
                 self.intake.queue_claims([claim]);
@@ -167,7 +160,6 @@ impl PickupStep<'_> {
                     Some(tag) => self.take_items(&agent, tag, &files, filling),
                     None => self.take_files(&agent, files, filling),
                 },
-                Ok(SenderTurn::Begun(claim)) => self.take_next_lines(&agent, &claim, filling),
                 // Mail that was picked up does not wait for the rest of a long scan.
                 Ok(SenderTurn::Scanning) if filling.batch.is_empty() => {}
                 Ok(SenderTurn::Scanning) => break,
@@ -212,17 +204,10 @@ impl PickupStep<'_> {
                 name,
                 place: layout::below(&outbox, name).display().to_string(),
             };
-            match self.take_file(&file, &terms, slice - copies, filling) {
+            match self.take_file(&file, &terms, filling) {
                 Ok(FileOutcome::Took(more)) => {
                     self.pending.clear(&file.place);
                     copies += more;
-                }
-                Ok(FileOutcome::Began) => {
-                    self.pending.clear(&file.place);
-                    self.intake
-                        .outboxes()
-                        .rest(agent, files.names[n + 1..].to_vec());
-                    break;
                 }
                 Ok(FileOutcome::Next) => {}
                 Ok(FileOutcome::Rest(stop)) => {
@@ -246,7 +231,6 @@ impl PickupStep<'_> {
         &mut self,
         file: &OutboxFile<'_>,
         terms: &PickupConditions,
-        slice: usize,
         filling: &mut FillingBatch,
     ) -> Result<FileOutcome> {
         let &OutboxFile {
@@ -270,134 +254,35 @@ impl PickupStep<'_> {
                 return Ok(FileOutcome::Next);
             }
         };
-        let space = SenderSpace {
-            batch: &filling.batch,
-            slice,
-        };
-        let pieces = FileMessage::split(content, bytes);
-        let mut cut = self.intake.cut(self.config, agent, pieces, space);
-        match cut.stopped() {
-            Some(StopReason::Delay(delay)) if !delay.all => {
+        let messages = FileMessages::read(self.config, agent, content, bytes);
+        if !filling.batch.has_room_for(&messages) {
+            return Ok(FileOutcome::Rest(StopReason::Full));
+        }
+        let bill = match self.intake.bill(self.config.settings(), agent, &messages) {
+            Ok(bill) => bill,
+            Err(delay) if delay.all => return Ok(FileOutcome::Rest(StopReason::Delay(delay))),
+            Err(delay) => {
                 self.hold_back(&file.place, &delay);
                 return Ok(FileOutcome::Next);
             }
-            Some(stop) => return Ok(FileOutcome::Rest(stop)),
-            None => {}
-        }
+        };
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, name);
         self.storage.claim(dir, name, &claim)?;
-        let copies = cut.copies;
-        let claim = SpoolFile {
+        self.intake.pay(agent, &claim, bill);
+        let copies = messages.copies;
+        let file = SpoolFile {
             agent,
             // A claim's name has only the beginning of a long name; messages to the sender have the whole name.
             original: name.to_string_lossy().into_owned(),
             claim,
             meta,
         };
-        if self.take_cut(claim, cut, filling) {
-            return Ok(FileOutcome::Began);
-        }
+        add_file(file, messages, filling);
         Ok(FileOutcome::Took(copies))
     }
 
-    /// Adds a cut of a claim to the batch. Returns true if some of its lines stay.
-    fn take_cut(
-        &mut self,
-        file: SpoolFile<'_>,
-        cut: FileSlice,
-        filling: &mut FillingBatch,
-    ) -> bool {
-        let SpoolFile {
-            agent,
-            original,
-            claim,
-            meta,
-        } = file;
-        let FileSlice {
-            pieces,
-            copies,
-            bytes,
-            bill,
-            stop,
-        } = cut;
-        if let Some(bill) = bill {
-            self.intake.pay(agent, &claim, bill);
-        }
-        let (last, more) = (pieces.len().saturating_sub(1), stop.is_some());
-        let mut letters = Vec::with_capacity(pieces.len());
-        for (n, ParsedMessage { line, content, .. }) in pieces.into_iter().enumerate() {
-            letters.push(BatchMessage {
-                claim: Some(claim.clone()),
-                agent: agent.clone(),
-                original: original.clone(),
-                source: line.map(|MessageLine { number, text }| SourceLine {
-                    line: number,
-                    text,
-                    more: more && n == last,
-                }),
-                arrival: None,
-                content,
-            });
-        }
-        if letters.iter().any(|letter| letter.source.is_some()) {
-            let delay = match stop {
-                Some(StopReason::Delay(delay)) => Some(delay),
-                _ => None,
-            };
-            self.intake.note_sliced(agent, &claim, delay);
-        }
-        filling.batch.add(letters.len(), copies, bytes);
-        filling.taken.push(PickedUpFile {
-            claim,
-            letters,
-            meta,
-        });
-        more
-    }
-
-    /// Takes the next lines of a file with some routed lines.
-    fn take_next_lines(&mut self, agent: &Arc<str>, claim: &str, filling: &mut FillingBatch) {
-        let place = claim_item(claim);
-        let Some(after) = self.state.resume_after(claim) else {
-            return self.end_file(agent);
-        };
-        match outbox::go_on(self.storage.claims(), claim, &self.terms_of_claim(), after) {
-            Ok(FileReadiness::Ready(ready)) => {
-                let pieces = match ready.content {
-                    // The earlier lines are routed, so a problem of the file is a problem of its next line.
-                    FileContent::One(content) => vec![FileMessage::rest(after, content)],
-                    lines => FileMessage::split(lines, ready.bytes),
-                };
-                let space = SenderSpace {
-                    batch: &filling.batch,
-                    slice: filling.batch.slice(self.intake.outboxes().in_line()),
-                };
-                let mut cut = self.intake.cut(self.config, agent, pieces, space);
-                match cut.stopped() {
-                    Some(StopReason::Delay(delay)) => self.hold_back(&place, &delay),
-                    Some(StopReason::Full) => filling.batch.later.push(agent.clone()),
-                    None => {
-                        self.take_cut(claim_file(agent, claim.to_owned()), cut, filling);
-                    }
-                }
-            }
-            Ok(FileReadiness::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
-            Ok(FileReadiness::Gone) => {
-                tracing::warn!(claim, "is gone before its last line was routed");
-                self.end_file(agent);
-            }
-            Err(e) => self.pending.failed(&place, e.to_string()),
-        }
-    }
-
-    fn end_file(&mut self, agent: &Arc<str>) {
-        self.intake.outboxes().begin(agent, None);
-        self.intake.outboxes().line_up(agent);
-    }
-
-    /// Takes a claim that has no record. Returns true if later claims of its sender wait, because the claim or some
-    /// of its lines stay in the queue.
+    /// Takes a claim that has no record. Returns true if it stays in the queue, so that later claims of its sender wait.
     fn take_claim(&mut self, claim: String, filling: &mut FillingBatch) -> bool {
         let place = claim_item(&claim);
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent))
@@ -411,18 +296,20 @@ impl PickupStep<'_> {
             }
             return false;
         }
-        if self.state.resume_after(&claim).is_some() {
-            self.intake.outboxes().begin(&agent, Some(claim));
-            self.intake.outboxes().line_up(&agent);
-            return true;
-        }
         let terms = self.terms_of_claim();
         match self
             .intake
             .look(self.storage.claims(), OsStr::new(&claim), &terms)
         {
             Ok(FileReadiness::Ready(ready)) => {
-                return self.take_ready_claim(&agent, claim, *ready, filling);
+                let ReadyFile { content, bytes, .. } = *ready;
+                // It was paid for when it was picked up.
+                let messages = FileMessages::read(self.config, &agent, content, bytes);
+                if !filling.batch.has_room_for(&messages) {
+                    self.intake.queue_claims([claim]);
+                    return true;
+                }
+                add_file(claim_file(&agent, claim), messages, filling);
             }
             Ok(FileReadiness::Later(reason, wait)) => {
                 self.pending
@@ -432,37 +319,6 @@ impl PickupStep<'_> {
             Err(e) => self.pending.failed(&place, e.to_string()),
         }
         false
-    }
-
-    fn take_ready_claim(
-        &mut self,
-        agent: &Arc<str>,
-        claim: String,
-        ready: ReadyFile,
-        filling: &mut FillingBatch,
-    ) -> bool {
-        // A file with one message was paid for when it was picked up.
-        let is_paid = matches!(ready.content, FileContent::One(_));
-        let pieces = FileMessage::split(ready.content, ready.bytes);
-        let space = SenderSpace {
-            batch: &filling.batch,
-            slice: usize::MAX,
-        };
-        let mut cut = self.intake.cut(self.config, agent, pieces, space);
-        if is_paid {
-            cut.bill = None;
-        }
-        match cut.stopped() {
-            Some(StopReason::Delay(delay)) => {
-                self.hold_back(&claim_item(&claim), &delay);
-                false
-            }
-            Some(StopReason::Full) => {
-                self.intake.queue_claims([claim]);
-                true
-            }
-            None => self.take_cut(claim_file(agent, claim), cut, filling),
-        }
     }
 
     /// The terms for reading a claim. The file may have replaced another file just before the pickup, so earlier
@@ -477,6 +333,36 @@ impl PickupStep<'_> {
     fn hold_back(&mut self, what: &str, delay: &MessageDelay) {
         delay.hold_back(what, self.pending, self.config.dir());
     }
+}
+
+/// Adds the messages of a claim to the batch.
+fn add_file(file: SpoolFile<'_>, messages: FileMessages, filling: &mut FillingBatch) {
+    let SpoolFile {
+        agent,
+        original,
+        claim,
+        meta,
+    } = file;
+    let FileMessages {
+        messages,
+        copies,
+        bytes,
+    } = messages;
+    filling.batch.add(messages.len(), copies, bytes);
+    let letter = |FileMessage { line, content, .. }| BatchMessage {
+        claim: Some(claim.clone()),
+        agent: agent.clone(),
+        original: original.clone(),
+        source: line.map(|MessageLine { number, text }| SourceLine { line: number, text }),
+        arrival: None,
+        content,
+    };
+    let letters = messages.into_iter().map(letter).collect();
+    filling.taken.push(PickedUpFile {
+        claim,
+        letters,
+        meta,
+    });
 }
 
 fn claim_file(agent: &Arc<str>, claim: String) -> SpoolFile<'_> {

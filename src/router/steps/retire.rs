@@ -17,15 +17,6 @@ pub(in crate::router) fn retire(
 ) -> bool {
     let (seqs, mut kept) = (effected.into_seqs(), OriginalDirectories::default());
     for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
-        // The claim of a file with several lines is moved with its last line.
-        if open
-            .claim
-            .as_ref()
-            .is_some_and(|claim| state.resume_after(claim).is_some())
-        {
-            progress.done(open.seq);
-            continue;
-        }
         let rejected = state.is_all_refused(open);
         let retired = storage.retire(open, rejected, &mut kept);
         if retired.is_ok() && pending.is_empty() {

@@ -419,7 +419,6 @@ fn take_origin(letter: &mut BatchMessage<()>) -> Result<MessageOrigin> {
     Ok(MessageOrigin {
         claim: letter.claim.take().ok_or_else(not_found)?,
         line: letter.source.as_ref().map(|source| source.line),
-        more: letter.source.as_ref().is_some_and(|source| source.more),
         arrived: letter.arrival.take().map(|arrival| arrival.arrived),
     })
 }
