@@ -136,7 +136,18 @@ impl BackupRun<'_> {
             b"This copy of a mailbag room is not complete. Delete it.\n",
         )?;
         // Otherwise a power cut could leave the copy without the mark, on a file system that keeps no order.
-        self.to.sync()
+        self.sync_place()
+    }
+
+    /// Makes the names in the directory of the copy durable, and its own name.
+    fn sync_place(&self) -> Result<()> {
+        self.to.sync()?;
+        let parent = self
+            .to
+            .path()
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        Dir::open(parent.unwrap_or(Path::new(".")))?.sync()
     }
 
     /// Copies the mail, which routers and recipients move but do not change. A file that is moved afterwards is copied again.
@@ -171,13 +182,7 @@ impl BackupRun<'_> {
         self.barrier.pass()?;
         self.look_at_time()?;
         self.to.remove(layout::INCOMPLETE)?;
-        self.to.sync()?;
-        let parent = self
-            .to
-            .path()
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        Dir::open(parent.unwrap_or(Path::new(".")))?.sync()
+        self.sync_place()
     }
 
     fn inboxes(&mut self) -> Result<()> {
