@@ -1,5 +1,7 @@
 //! File calls that fail the test with the path and the reason.
 
+use crate::world::wait;
+use mailbag::disk::{Dir, ReadLeaseResult};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Result;
@@ -14,6 +16,22 @@ fn done<T>(path: impl AsRef<Path>, result: Result<T>) -> T {
 #[track_caller]
 pub(crate) fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
     done(&path, fs::write(&path, content));
+}
+
+/// Writes a file, and waits until no process has it open for writing. A child that another thread has just started has it open until
+/// it becomes another program, and a router takes an open file after later ones (P234).
+#[track_caller]
+pub(crate) fn write_closed(path: &Path, content: impl AsRef<[u8]>) {
+    write(path, content);
+    let (directory, name) = (
+        path.parent().expect("a directory"),
+        path.file_name().expect("a name"),
+    );
+    let file = Dir::open(directory).and_then(|directory| directory.look(name));
+    let file = file.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    wait("no child has it open", || {
+        file.lease() != ReadLeaseResult::Writer
+    });
 }
 
 /// Reads a file.

@@ -360,7 +360,7 @@ impl World {
         std::fs::create_dir_all(path.parent().expect("a file is in a directory"))
             .expect("a directory");
         let beside = self.room(&format!(".{}", uuid::Uuid::now_v7()));
-        files::write(&beside, bytes);
+        files::write_closed(&beside, bytes);
         files::rename(beside, &path);
         path
     }

@@ -4,10 +4,11 @@ use crate::files;
 use crate::sim::Random;
 use crate::town::{Town, so_within};
 use crate::world::{World, parse_json};
-use mailbag::disk::Dir;
+use mailbag::disk::{Dir, linux_calls};
 use mailbag::room::outbox::{Outboxes, SenderTurn};
 use rustix::process::Signal;
 use serde_json::json;
+use std::fs::File;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -232,6 +233,23 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
             );
         }
     }
+}
+
+/// A child that another thread of the sender has just started has copies of its open files for a moment.
+#[test]
+fn a_file_that_a_process_still_has_open_is_taken_after_a_later_one() {
+    // P3, P234
+    if !linux_calls() {
+        return; // Other systems cannot tell.
+    }
+    let world = World::alice_and_bob();
+    let first = world.mail("alice", "8.json", json!({"to": "bob", "body": "8"}));
+    let open = File::options().append(true).open(first).expect("a file");
+    world.route("alice", "9.json", json!({"to": "bob", "body": "9"}));
+    assert_eq!(world.bodies("bob"), ["9"]);
+    drop(open);
+    world.pass();
+    assert_eq!(world.bodies("bob"), ["9", "8"]);
 }
 
 #[test]
