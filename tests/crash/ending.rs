@@ -135,7 +135,7 @@ pub(crate) fn mail(room: &Path, tree: &Tree) -> Vec<String> {
             (None, Some((_, original))) => original,
             (None, None) => &name,
         };
-        things.push(format!("{label}: {agent} sent {original}"));
+        things.push(stable(&format!("{label}: {agent} sent {original}")));
     }
     for (path, _) in files(tree, room.join("rejected")) {
         let below = path.strip_prefix(room).expect("it is below");

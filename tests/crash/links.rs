@@ -80,6 +80,23 @@ fn a_role_of_the_other_room_gets_mail_and_an_unknown_agent_gets_none() {
     ]));
 }
 
+/// The rooms are on two disks, and a power cut takes steps from one of them only.
+fn only_one_loses_its_last_steps(name: &'static str, kept: &'static str) {
+    holds(&rooms(name).keeps(kept).then([
+        from_fit("alice", "one", json!("po:sintra")),
+        drops_in("po", "bob", "back", json!({"to": "fit:anna", "body": "x"})),
+        Act::pass(FIT),
+        Act::pass(PO),
+        Act::pass(FIT),
+    ]));
+}
+
+#[test]
+fn only_one_room_loses_its_last_steps() {
+    only_one_loses_its_last_steps("only fit loses steps", PO);
+    only_one_loses_its_last_steps("only po loses steps", FIT);
+}
+
 /// The text crosses as it was when the message was accepted.
 #[test]
 fn an_attached_text() {

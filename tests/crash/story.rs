@@ -28,6 +28,8 @@ pub(crate) struct Story {
     /// Acts before the first crash.
     pub(crate) before: Vec<Act>,
     pub(crate) acts: Vec<Act>,
+    /// A room on another disk, which a power cut takes nothing from.
+    kept: Option<&'static str>,
 }
 
 /// One act.
@@ -86,11 +88,17 @@ impl Story {
             ],
             before: Vec::new(),
             acts: Vec::new(),
+            kept: None,
         }
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: &'static str) -> Story {
         self.variables.push((name, value));
+        self
+    }
+
+    pub(crate) fn keeps(mut self, room: &'static str) -> Story {
+        self.kept = Some(room);
         self
     }
 
@@ -126,6 +134,9 @@ impl Story {
                 .unwrap_or_else(|e| panic!("{}: act {n} before it begins: {e}", self.name));
         }
         play.machine.settle();
+        if let Some(room) = self.kept {
+            play.machine.keep(room);
+        }
         play
     }
 

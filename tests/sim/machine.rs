@@ -43,6 +43,8 @@ pub(super) struct Inner {
     is_watched: bool,
     pub(super) failing: Failing,
     control: Option<Control>,
+    /// Changes below it are durable immediately.
+    kept: Option<PathBuf>,
     /// Open files that can be written to.
     pub(super) writers: HashMap<Id, usize>,
     /// The locks of open files, by the files' numbers.
@@ -118,7 +120,7 @@ impl Machine {
             base: inner.base.clone(),
             steps: inner.steps.clone(),
             cursor: inner.cursor.clone(),
-            ..Inner::new(inner.device, inner.boot, inner.changes, inner.now.clone())
+            ..inner.with(inner.boot, inner.now.clone())
         })
     }
 
@@ -130,6 +132,11 @@ impl Machine {
         inner.cursor = (0, state.clone());
         inner.now = state;
         inner.steps.clear();
+    }
+
+    /// The directory is on another disk, which a power cut takes nothing from.
+    pub(crate) fn keep(&self, directory: &str) {
+        self.lock().kept = Some(directory.into());
     }
 
     /// The number of changing calls (names, bytes, syncs) since the start, a crash, or [`Machine::settle`]. Crash points
@@ -229,9 +236,18 @@ impl Inner {
             is_watched: false,
             failing: Failing::default(),
             control: None,
+            kept: None,
             writers: HashMap::new(),
             locks: HashMap::new(),
             handles: 0,
+        }
+    }
+
+    /// The same computer with another disk.
+    fn with(&self, boot: u64, state: State) -> Inner {
+        Inner {
+            kept: self.kept.clone(),
+            ..Inner::new(self.device, boot, self.changes, state)
         }
     }
 
@@ -253,7 +269,15 @@ impl Inner {
     }
 
     /// Does a step.
-    pub(super) fn step(&mut self, change: Change, paths: &[PathBuf], durability: Durability) {
+    pub(super) fn step(&mut self, change: Change, paths: &[PathBuf], mut durability: Durability) {
+        let is_kept = |path: &PathBuf| {
+            self.kept
+                .as_ref()
+                .is_some_and(|kept| path.starts_with(kept))
+        };
+        if paths.iter().all(is_kept) {
+            durability = Durability::Immediate;
+        }
         let when = match &change {
             Change::Make { new, .. } => new.changed,
             _ => self.time(),
@@ -282,10 +306,7 @@ impl Inner {
     /// The computers after a kill that follows `at` steps, or is in the middle of the next one.
     fn kills(&self, at: usize) -> Vec<Crash> {
         let state = &self.cursor.1;
-        let killed = |state: State| {
-            let inner = Inner::new(self.device, self.boot, self.changes, state);
-            Machine::with(inner)
-        };
+        let killed = |state: State| Machine::with(self.with(self.boot, state));
         let mut crashes = vec![Crash {
             fate: Words::new(|| "killed".to_owned()),
             machine: killed(state.clone()),
@@ -333,8 +354,7 @@ impl Inner {
         }
         let boot = self.boot + 1;
         disk.edit(file).content = Content::File(boot_id(self.device, boot));
-        let state = State::durable(disk);
-        Machine::with(Inner::new(self.device, boot, self.changes, state))
+        Machine::with(self.with(boot, State::durable(disk)))
     }
 }
 

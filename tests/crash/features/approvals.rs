@@ -2,7 +2,12 @@
 
 use crate::crash::explore::{holds, holds_everywhere};
 use crate::crash::story::{Act, ROOM, Story, drops};
+use mailbag::commands::approval::{DecisionRequest, decide};
+use mailbag::query::displayed::DisplayedApproval;
+use mailbag::query::identity::AgentIdentity;
+use mailbag::{Result, Room};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn approval(to: &str, more: Value) -> Value {
     let mut message = json!({"to": to, "type": "approval", "subject": "Deploy?"});
@@ -35,6 +40,44 @@ fn the_person_decides() {
         drops("human", "later", decision("alice/ask", "wait")),
         Act::pass(ROOM),
     ]));
+}
+
+fn sign(room: &Room, approval: &str) -> Result<()> {
+    let open = DisplayedApproval::read(room, approval)?;
+    let choice = DecisionRequest {
+        approval: open.approval,
+        option: "yes".into(),
+        note: None,
+        digest: open.digest,
+    };
+    let who = AgentIdentity::verified("human", "a story");
+    decide(room, &who, choice, Duration::ZERO).map(drop)
+}
+
+/// The first signed decision pins the key of the person, which the command makes.
+#[test]
+fn the_person_signs() {
+    let signed = |id| {
+        drops(
+            "alice",
+            id,
+            approval("human", json!({"signature": "required"})),
+        )
+    };
+    holds(
+        &Story::new("signed decisions", &["alice"])
+            .with("MAILBAG_TEST_ANCESTRY", "person")
+            .before([signed("ask"), signed("again"), Act::pass(ROOM)])
+            .then([
+                Act::Once(ROOM, |room| sign(room, "alice/ask")),
+                Act::pass(ROOM),
+                Act::Once(ROOM, |room| sign(room, "alice/again")),
+                Act::pass(ROOM),
+                // An interrupted command leaves the copies where they are.
+                Act::Move("room/inbox/human"),
+                Act::pass(ROOM),
+            ]),
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::super::explore::holds;
 use super::super::kept::{COPIES, MOST_COPIES};
 use super::super::story::{Act, ROOM, Story, drops};
+use crate::sim::{CallName, watched};
 use mailbag::agent::{self, AgentFields};
 use mailbag::base::error::Error;
 use mailbag::commands::send::{MessageDraft, send};
@@ -12,6 +13,7 @@ use mailbag::router::daemon::pass;
 use mailbag::{Result, Room};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 fn letter(id: &str, to: &str) -> Act {
     drops("alice", id, json!({"to": to, "body": "x"}))
@@ -39,6 +41,33 @@ fn a_message_is_sent() {
         }),
         Act::pass(ROOM),
     ]));
+}
+
+/// Two processes take turns: another one sends before the first rename of a pass. It cannot make a pass itself.
+#[test]
+fn a_message_is_sent_between_the_steps_of_a_pass() {
+    let takes_turns: fn(&Room) -> Result<()> = |room| {
+        let (sender, sent) = (room.clone(), Arc::new(Mutex::new(Ok(()))));
+        let (result, mut has_begun) = (Arc::clone(&sent), false);
+        let send_before_rename = move |call, _: &[PathBuf]| {
+            if call == CallName::Rename && !std::mem::replace(&mut has_begun, true) {
+                *result.lock().expect("no panic") = send_to_bob(&sender, "during the pass");
+            }
+            Ok(())
+        };
+        watched(send_before_rename, || pass(&Room::open(room.dir.path())?))?;
+        Arc::into_inner(sent)
+            .expect("the pass has ended")
+            .into_inner()
+            .expect("no panic")
+    };
+    holds(
+        &Story::new("a message is sent during a pass", &["alice", "bob"]).then([
+            letter("one", "bob"),
+            Act::Once(ROOM, takes_turns),
+            Act::pass(ROOM),
+        ]),
+    );
 }
 
 /// Adds an agent, unless a call before a crash has done it.
@@ -84,6 +113,9 @@ fn agents_come_change_and_go() {
     );
 }
 
+/// A file that was just changed is read again and again.
+const NO_MORE_SAVING: Act = Act::Wait(1);
+
 /// Another editor writes a half of the file first.
 #[test]
 fn the_registry_is_edited_by_hand() {
@@ -99,6 +131,7 @@ fn the_registry_is_edited_by_hand() {
             letter("a1", "carol"),
             Act::pass(ROOM),
             Act::Write(path(), third[..third.len() / 2].to_vec()),
+            NO_MORE_SAVING,
             // It waits until the registry can be read.
             letter("a2", "dave"),
             Act::Do(ROOM, |room| {
@@ -120,6 +153,7 @@ fn the_settings_are_edited() {
             settings("mailbox = true\nworklog = true\n"),
             Act::pass(ROOM),
             settings("mailbox = "),
+            NO_MORE_SAVING,
             letter("a2", "bob"),
             Act::Do(ROOM, |room| {
                 pass(room).ok();

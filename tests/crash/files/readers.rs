@@ -3,7 +3,7 @@
 use super::super::explore::{holds, holds_under};
 use super::super::kept::READ;
 use super::super::story::{Act, ROOM, Story, at, drops};
-use crate::sim::{Fate, Machine};
+use crate::sim::{CallName, Fate, Machine, watched};
 use mailbag::commands::read::{ReadSelection, find};
 use mailbag::disk::Dir;
 use mailbag::query::inbox::InboxMessage;
@@ -150,6 +150,33 @@ fn a_pass_while_mail_is_shown() {
             moves(room, &shown.mails)?;
             moves(room, &other.mails)
         }),
+        Act::Do(ROOM, read),
+        Act::pass(ROOM),
+        // A power cut may have undone the moves.
+        Act::Move(INBOX),
+        Act::pass(ROOM),
+    ]));
+}
+
+/// Two processes take turns: a reader moves what it finds before each rename of a pass.
+#[test]
+fn a_reader_between_the_steps_of_a_pass() {
+    let takes_turns: fn(&Room) -> Result<()> = |room| {
+        let reader = room.clone();
+        let read_before_renames = move |call, _: &[PathBuf]| {
+            if call == CallName::Rename {
+                read(&reader).ok();
+            }
+            Ok(())
+        };
+        watched(read_before_renames, || {
+            pass(&Room::open(room.dir.path())?).map(drop)
+        })
+    };
+    holds(&story("a reader between the steps").then([
+        letter("a3"),
+        letter("a4"),
+        Act::Do(ROOM, takes_turns),
         Act::Do(ROOM, read),
         Act::pass(ROOM),
         // A power cut may have undone the moves.
