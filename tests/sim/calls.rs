@@ -149,7 +149,7 @@ impl fmt::Debug for Control {
 pub(crate) enum ControlKind {
     /// A matching sync makes nothing durable.
     Swallow,
-    /// A matching rename becomes durable as if it had happened after the next successful sync.
+    /// A matching rename becomes durable as if it had happened after the next batch of the log was synced.
     Late,
 }
 

@@ -29,7 +29,7 @@ impl fmt::Display for Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
     BySync,
-    /// The next sync has no effect on it.
+    /// No sync has an effect on it up to the next one of a file's data.
     ByLaterSync,
     Immediate,
 }
@@ -175,7 +175,8 @@ impl State {
         let late: Vec<Arc<Pending>> = late;
         for mut pending in late {
             let moved = Arc::make_mut(&mut pending);
-            (moved.number, moved.is_late) = (self.next, false);
+            moved.is_late = !matches!(what, Change::SyncData(_));
+            moved.number = self.next;
             self.next += 1;
             self.pending.push(pending);
         }
