@@ -106,7 +106,10 @@ fn failures(number: usize, call: &Call) -> Vec<Failure> {
     let possible = errors
         .into_iter()
         .filter(|errno| call.name.can_fail_with(*errno))
-        .filter(|errno| !(is_message || is_of_home) || *errno != Errno::ACCESS.raw_os_error());
+        .filter(|errno| !is_message || *errno != Errno::ACCESS.raw_os_error())
+        .filter(|errno| {
+            !is_of_home || ![Errno::ACCESS, Errno::ROFS].contains(&Errno::from_raw_os_error(*errno))
+        });
     let ways = possible.flat_map(|errno| {
         let is_write =
             call.name == crate::sim::CallName::Write && errno == Errno::NOSPC.raw_os_error();
