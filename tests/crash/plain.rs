@@ -2,6 +2,8 @@
 
 use super::explore::{holds, holds_everywhere};
 use super::story::{Act, ROOM, Story, drops};
+use mailbag::base::error::Error;
+use mailbag::router::daemon::pass;
 use mailbag::{Result, Room};
 use serde_json::{Value, json};
 
@@ -33,6 +35,33 @@ fn a_copy_with_both_names_after_a_power_cut_is_delivered_once() {
         drops("alice", "hello", json!({"to": "bob", "body": "hello"})),
         Act::pass(ROOM),
         Act::Do(ROOM, sync_inbox),
+        Act::pass(ROOM),
+    ]));
+}
+
+/// Moves the mail of bob, and syncs only the new directory. Fails if a copy was moved before.
+fn move_and_sync(room: &Room) -> Result<()> {
+    let (inbox, seen) = (room.dir.sub("inbox/bob")?, room.dir.sub("inbox/bob/seen")?);
+    for name in inbox.names()?.iter().filter(|name| name.ends_with(".json")) {
+        if seen.stat(name)?.is_some() {
+            return Err(Error::usage("a copy came twice", ""));
+        }
+        inbox.rename(name, &seen, name, "move")?;
+    }
+    seen.sync()
+}
+
+/// A power cut can bring the staged name back.
+#[test]
+fn a_copy_that_was_moved_and_is_staged_after_a_power_cut_is_delivered_once() {
+    let pass_and_move: fn(&Room) -> Result<()> = |room| {
+        pass(room)?;
+        move_and_sync(room)
+    };
+    holds(&Story::new("a synced seen", &["alice", "bob"]).then([
+        drops("alice", "hello", json!({"to": "bob", "body": "hello"})),
+        Act::Do(ROOM, pass_and_move),
+        Act::Do(ROOM, pass_and_move),
         Act::pass(ROOM),
     ]));
 }
