@@ -159,22 +159,25 @@ fn a_pass_while_mail_is_shown() {
     ]));
 }
 
-/// Two processes take turns: a reader moves what it finds before each rename of a pass.
+/// Two processes take turns: after the recovery, a reader moves what it finds before each list and each rename of a pass.
 #[test]
 fn a_reader_between_the_steps_of_a_pass() {
     let takes_turns: fn(&Room) -> Result<()> = |room| {
-        let reader = room.clone();
-        let read_before_renames = move |call, _: &[PathBuf]| {
-            if call == CallName::Rename {
+        let (reader, mut has_recovered) = (room.clone(), false);
+        let read_between = move |call, _: &[PathBuf]| {
+            if has_recovered && [CallName::List, CallName::Rename].contains(&call) {
                 read(&reader).ok();
             }
+            has_recovered |= call == CallName::SyncAll;
             Ok(())
         };
-        watched(read_before_renames, || {
+        watched(read_between, || {
             pass(&Room::open(room.dir.path())?).map(drop)
         })
     };
-    holds(&story("a reader between the steps").then([
+    let settles = drops("bob", "b1", json!({"to": "alice", "body": "x"}));
+    let story = story("a reader between the steps").before([settles, Act::pass(ROOM)]);
+    holds(&story.then([
         letter("a3"),
         letter("a4"),
         Act::Once(ROOM, takes_turns),
