@@ -106,7 +106,7 @@ fn an_attached_text() {
             .before([Act::Write("fit/context/a.md".into(), b"first".into())])
             .then([
                 drops_in("fit", "alice", "attached", attached),
-                Act::Once(FIT, |room| mailbag::router::daemon::pass(room).map(drop)),
+                Act::pass_once(FIT),
                 Act::pass(FIT),
                 Act::Write("fit/context/a.md".into(), b"second".into()),
                 Act::pass(PO),
@@ -117,7 +117,6 @@ fn an_attached_text() {
 /// A pass that is not repeated: the other room continues before this one starts again.
 #[test]
 fn the_other_room_goes_on_after_an_interrupted_pass() {
-    let pass = |room| Act::Once(room, |room| mailbag::router::daemon::pass(room).map(drop));
     holds(&rooms("the other room goes on").then([
         from_fit("alice", "one", json!("po:sintra")),
         drops_in(
@@ -126,8 +125,8 @@ fn the_other_room_goes_on_after_an_interrupted_pass() {
             "back",
             json!({"to": "fit:alice", "body": "x"}),
         ),
-        pass(FIT),
-        pass(PO),
+        Act::pass_once(FIT),
+        Act::pass_once(PO),
         Act::pass(FIT),
         from_fit("alice", "two", json!("po:sintra")),
         Act::pass(PO),

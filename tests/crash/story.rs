@@ -7,7 +7,7 @@ use mailbag::base::set_test_variable;
 use mailbag::disk::Dir;
 use mailbag::router::daemon::pass;
 use mailbag::{Room, agent};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +56,11 @@ impl Act {
     /// A pass of the router.
     pub(crate) fn pass(room: &'static str) -> Act {
         Act::Do(room, |room| pass(room).map(drop))
+    }
+
+    /// A pass that is not repeated after a crash.
+    pub(crate) fn pass_once(room: &'static str) -> Act {
+        Act::Once(room, |room| pass(room).map(drop))
     }
 
     /// Whether it changes the disk in steps, between which a crash can come.
@@ -242,6 +247,11 @@ pub(crate) fn at(path: &str) -> PathBuf {
 /// A message file that an agent drops.
 pub(crate) fn drops(agent: &str, id: &str, message: Value) -> Act {
     drops_in("room", agent, id, message)
+}
+
+/// A message of alice to bob. Each has its own text: a repeated text would be announced later (P368).
+pub(crate) fn letter(id: &str) -> Act {
+    drops("alice", id, json!({"to": "bob", "body": id}))
 }
 
 /// A message file that an agent of this room drops.

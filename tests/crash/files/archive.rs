@@ -1,7 +1,7 @@
 //! Archive, rotation of the log, snapshot and index.
 
 use super::super::explore::holds;
-use super::super::story::{Act, ROOM, Story, drops};
+use super::super::story::{Act, ROOM, Story, drops, letter};
 use crate::sim::{Machine, Node};
 use mailbag::base::clock::Stamp;
 use mailbag::base::error::Error;
@@ -19,11 +19,6 @@ fn archived() -> Act {
         let bound = Stamp::parse("2027-01-01T00:00:00Z").expect("a time");
         archive::archive(room, bound, false, &mut |_| {}).1
     })
-}
-
-/// Each has its own text: the fourth message with one text would be announced later (P368).
-fn letter(id: &str) -> Act {
-    drops("alice", id, json!({"to": "bob", "body": id}))
 }
 
 #[test]

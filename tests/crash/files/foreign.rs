@@ -3,7 +3,7 @@
 
 use super::super::explore::holds;
 use super::super::kept::FOREIGN;
-use super::super::story::{Act, ROOM, Story, drops};
+use super::super::story::{Act, ROOM, Story, drops, letter};
 use serde_json::json;
 
 /// Mail, a claim and a question, with all derived files.
@@ -26,10 +26,6 @@ fn story(name: &'static str) -> Story {
         letter("a1"),
         Act::pass(ROOM),
     ])
-}
-
-fn letter(id: &str) -> Act {
-    drops("alice", id, json!({"to": "bob", "body": "x"}))
 }
 
 /// A program replaces the file by this text, and later another message comes.

@@ -3,7 +3,7 @@
 use super::super::explore::{holds, holds_under};
 use super::super::kept::READ;
 use super::super::outcomes::receipts_are_true;
-use super::super::story::{Act, ROOM, Story, at, drops};
+use super::super::story::{Act, ROOM, Story, at, drops, letter};
 use crate::sim::{CallName, Fate, Machine, watched};
 use mailbag::commands::read::{ReadSelection, find};
 use mailbag::disk::Dir;
@@ -19,11 +19,6 @@ const INBOX: &str = "room/inbox/bob";
 /// Mail has come, and more follows.
 fn story(name: &'static str) -> Story {
     Story::new(name, &["alice", "bob"]).before([letter("a1"), letter("a2"), Act::pass(ROOM)])
-}
-
-/// Each has its own text: a repeated text would be announced later (P368).
-fn letter(id: &str) -> Act {
-    drops("alice", id, json!({"to": "bob", "body": id}))
 }
 
 fn mail(inbox: &Dir) -> Result<Vec<String>> {
@@ -57,12 +52,12 @@ fn remove_all(room: &Room) -> Result<()> {
     inbox.sync()
 }
 
-/// `mailbag read`.
 /// Moves shown mail to `seen/`. `read::mark_seen` would ask the router if the inbox was read-only.
 fn moves(room: &Room, mails: &[InboxMessage]) -> Result<()> {
     mark_all_seen(&room.dir, "bob", mails.iter().map(|mail| &*mail.name))
 }
 
+/// `mailbag read`.
 fn read(room: &Room) -> Result<()> {
     let shown = find(room, "bob", &ReadSelection::All)?;
     moves(room, &shown.mails)
@@ -132,7 +127,7 @@ fn mail_is_taken_before_an_interrupted_pass_is_repaired() {
         letter("a3"),
         // Another text, because the last of several messages with one text is announced later.
         drops("alice", "a4", json!({"to": ["bob", "alice"], "body": "y"})),
-        Act::Once(ROOM, |room| pass(room).map(drop)),
+        Act::pass_once(ROOM),
         Act::Take(INBOX),
         Act::pass(ROOM),
         Act::Take(INBOX),
