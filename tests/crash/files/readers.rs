@@ -172,9 +172,9 @@ fn a_reader_between_the_steps_of_a_pass() {
     };
     let settles = drops("bob", "b1", json!({"to": "alice", "body": "x"}));
     let story = story("a reader between the steps").before([settles, Act::pass(ROOM)]);
+    // With more mail, the pass would sync everything before its record.
     holds(&story.then([
         letter("a3"),
-        letter("a4"),
         Act::Once(ROOM, takes_turns),
         Act::pass(ROOM),
         Act::Do(ROOM, receipts_are_true),
