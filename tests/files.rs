@@ -18,8 +18,8 @@ pub(crate) fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
     done(&path, fs::write(&path, content));
 }
 
-/// Writes a file, and waits until no process has it open for writing. A child that another thread has just started has it open until
-/// it becomes another program, and a router takes an open file after later ones (P234).
+/// Writes a file, and waits until no process has it open for writing. A child that another thread has just started has it
+/// open until it becomes another program, and a router takes an open file after later ones (P234).
 #[track_caller]
 pub(crate) fn write_closed(path: &Path, content: impl AsRef<[u8]>) {
     write(path, content);
