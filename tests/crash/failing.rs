@@ -92,13 +92,14 @@ impl Exploration<'_> {
 /// The possible failures of a call.
 fn failures(number: usize, call: &Call) -> Vec<Failure> {
     let errors = ERRORS.map(Errno::raw_os_error);
-    // A message file that mailbag may not read is rejected, if it is two seconds old.
+    // A message file that mailbag may not read is rejected, if it is two seconds old, and a message with such a text for
+    // another room.
     let is_message = call.paths.iter().any(|path| {
         let text = path.to_string_lossy();
         let is_of_sender = ["/outbox/", "/spool/claim/"]
             .iter()
             .any(|place| text.contains(place));
-        is_of_sender && path.extension().is_some()
+        is_of_sender && path.extension().is_some() || text.contains("/context")
     });
     // Without a record of the rooms of its home, a program asks the person later.
     let mut parts = call.paths.iter().flat_map(|path| path.iter());
