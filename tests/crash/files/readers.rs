@@ -154,7 +154,7 @@ fn a_pass_while_mail_is_shown() {
     ]));
 }
 
-/// Two processes take turns: after the recovery, a reader moves what it finds before each list and each rename of a pass.
+/// Two processes take turns: after the recovery, a reader moves its mail before each list and each rename of a pass.
 #[test]
 fn a_reader_between_the_steps_of_a_pass() {
     let takes_turns: fn(&Room) -> Result<()> = |room| {
