@@ -325,8 +325,9 @@ impl OldMessage {
         let log = BufReader::new(File::open(room.join("log/00000001.ndjson"))?);
         for line in log.lines().skip(20) {
             let line: Value = serde_json::from_str(&line?)?;
-            let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
-            let (from, to) = (&line["from"], &line["message"]["to"]);
+            let message = &line["event"]["accepted"]["message"];
+            let text = |field: &str| message[field].as_str().unwrap_or_default().to_owned();
+            let (from, to) = (&message["from"], &message["to"]);
             if let (Some(from), Some(to)) = (from.as_str(), to.as_str())
                 && from != to
             {

@@ -122,7 +122,7 @@ fn check(world: &World, copy: &Path) {
     let log = log_of(copy, "");
     let accepted = log
         .lines()
-        .filter(|line| line.contains(r#""event":"accepted""#))
+        .filter(|line| line.contains(r#""event":{"accepted":"#))
         .count();
     let names = held(copy, "bob");
     let distinct: BTreeSet<&String> = names.iter().collect();

@@ -14,6 +14,7 @@ mod terminal;
 mod waits;
 
 use crate::beside::Beside;
+use crate::records::flat_record;
 use crate::world::{Words, World};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -55,9 +56,7 @@ fn waits(command: &mut Beside, world: &World, agent: &str) -> Value {
 /// The messages that an agent sent, as the log has them.
 fn said(world: &World, agent: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).unwrap_or_default();
-    let records = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let records = text.lines().filter_map(|line| Some(flat_record(line)));
     records
         .filter(|record| record["event"] == "accepted" && record["from"] == agent)
         .map(|record| {

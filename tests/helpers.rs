@@ -1,6 +1,7 @@
 //! The helper in Python, and its example in the docs: they drop and read files, even if they are killed.
 
 use crate::files;
+use crate::records::flat_record;
 use crate::world::{World, lossy};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -128,7 +129,7 @@ while True:
     }
     world.pass();
     let records = world.log("");
-    let records = records.lines().map(crate::world::parse_json);
+    let records = records.lines().map(flat_record);
     let accepted: Vec<String> = records
         .filter(|record| record["event"] == "accepted")
         .filter_map(|record| record["id"].as_str().map(str::to_owned))

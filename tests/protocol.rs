@@ -147,9 +147,10 @@ fn the_digest_is_the_one_that_the_protocol_gives_for_python() {
 import hashlib, json, sys
 for line in open(sys.argv[1]):
     r = json.loads(line)
-    if r['event'] == 'accepted':
+    if 'accepted' in r['event']:
+        r = r['event']['accepted']
         m = r['message']
-        print(r['digest'] == hashlib.sha256(json.dumps(m, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode()).hexdigest())";
+        print(r['name']['digest'] == hashlib.sha256(json.dumps(m, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode()).hexdigest())";
     let done = Command::new("python3")
         .args(["-c", script])
         .arg(world.room("log/00000001.ndjson"))

@@ -111,7 +111,7 @@ pub(crate) fn room(path: &Path, messages: u64, agents: u64, requests: u64) -> Re
         let size = (1 + maker.dice.roll(48)).min(messages - maker.number);
         let mut batch = Vec::new();
         if let Some(range) = settled {
-            let mut record = Record::new(Event::Settled);
+            let mut record = Record::new(Event::Settled {});
             record.settled = vec![range];
             batch.push(record);
         }
@@ -122,7 +122,7 @@ pub(crate) fn room(path: &Path, messages: u64, agents: u64, requests: u64) -> Re
         maker.batch(batch)?;
         settled = Some((from, maker.seq));
     }
-    let mut record = Record::new(Event::Settled);
+    let mut record = Record::new(Event::Settled {});
     record.settled.extend(settled);
     maker.batch(vec![record])?;
     maker.log.commit(maker.tip)?;
@@ -272,7 +272,6 @@ impl Maker {
             answers: None,
             times: MessageTimes::default(),
             act: None,
-            fact: None,
             outcome: None,
             enclosed: Vec::new(),
             message,

@@ -296,15 +296,16 @@ impl Bench {
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let mut answers = lines.filter(|line| line["message"]["in_reply_to"].is_string());
+        let message = |line: &serde_json::Value| line["event"]["accepted"]["message"].clone();
+        let mut answers = lines.filter(|line| message(line)["in_reply_to"].is_string());
         let line = answers
             .nth(1000)
             .or_else(|| answers.next())
             .context("no answer in the middle of the log")?;
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         Ok((
-            text(&line["message"]["thread_id"]),
-            text(&line["id"]),
+            text(&message(&line)["thread_id"]),
+            text(&message(&line)["id"]),
             line["seq"].to_string(),
         ))
     }

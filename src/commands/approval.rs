@@ -390,7 +390,7 @@ impl SentApprovalMessage {
             if is_own {
                 self.recorded = content(&record);
             }
-            let outcome = match record.decision() {
+            let outcome = match record.facts.approvals.as_ref() {
                 Some(ApprovalChange::Decide {
                     approval, option, ..
                 }) if *approval == self.approval => {

@@ -381,7 +381,7 @@ impl SentClaimMessage {
 
     fn is_about_us(&self, record: &Record) -> bool {
         if self.decided.is_some() {
-            return match record.ownership() {
+            return match record.facts.claims.as_ref() {
                 Some(ClaimChange::Dequeue { claim } | ClaimChange::Skip { claim }) => {
                     self.names.contains(claim)
                 }
@@ -395,7 +395,7 @@ impl SentClaimMessage {
     }
 
     fn decision(&self, record: &Record) -> Option<ClaimDecision> {
-        Some(match record.ownership()? {
+        Some(match record.facts.claims.as_ref()? {
             ClaimChange::Grant(terms) => self.on_terms(record, ClaimOutcome::Granted, terms),
             ClaimChange::Queue(terms) => self.on_terms(record, ClaimOutcome::Waiting, terms),
             ClaimChange::Dequeue { .. } => self.later(record, ClaimOutcome::Granted)?,

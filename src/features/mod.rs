@@ -1,18 +1,21 @@
 //! Features: everything beyond plain mail, with one folder for each. A folder has the feature's state, rules, judging,
 //! derived files and names on disk.
 //!
-//! The core (`base` to `router`) knows no feature. It names only `ALL` and [`States`], and calls the methods
+//! The core (`base` to `router`) knows no feature. It names only `ALL`, [`Facts`] and [`States`], and calls the methods
 //! of `Feature`. A feature may use the core, and the features that `tests/tidy/features.rs` lists for it.
 //!
-//! To remove a feature, remove its folder and its two lines here. The delivery of mail does not belong here, nor do
+//! To remove a feature, remove its folder, its two lines here, and its facts in `facts.rs`. The delivery of mail does not belong here, nor do
 //! commands and their output.
 
 pub mod archive;
 pub mod channels;
+mod facts;
 pub mod links;
 pub mod mailbox;
 pub mod presence;
 pub mod worklog;
+
+pub use facts::Facts;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;

@@ -2,7 +2,7 @@
 
 use super::RawLogLine;
 use crate::base::hash::{Hash, NO_HASH, hex};
-use crate::message::record::Record;
+use crate::message::record::{Event, Record};
 
 /// The end of the checked part of the log, which the next line must follow.
 pub struct LogChain {
@@ -57,11 +57,10 @@ impl LogChain {
 
     /// Only the record that accepts a gap may leave numbers out, and only the numbers of the lost records.
     fn is_after_gap(&self, record: &Record) -> bool {
-        record.gap().is_some_and(|gap| {
-            gap.from <= self.seq + 1
-                && gap.to > self.seq
-                && gap.to.checked_add(1) == Some(record.seq)
-        })
+        let Event::Gap { gap, .. } = &record.event else {
+            return false;
+        };
+        gap.from <= self.seq + 1 && gap.to > self.seq && gap.to.checked_add(1) == Some(record.seq)
     }
 
     fn records_after(&self, record: &Record) -> Result<u32, String> {

@@ -74,9 +74,11 @@ impl LoggedMessage {
         let (name, message) = (record.name()?, record.message_fields()?);
         Some(LoggedMessage {
             change: record
-                .ownership()
+                .facts
+                .claims
+                .as_ref()
                 .and_then(ClaimChange::summary)
-                .or_else(|| record.decision()?.summary())
+                .or_else(|| record.facts.approvals.as_ref()?.summary())
                 .or_else(|| record.accepted()?.act.as_ref()?.summary()),
             seq: record.seq,
             answers: record.accepted().and_then(|accepted| accepted.answers),
@@ -90,8 +92,14 @@ impl LoggedMessage {
             kind: text_of(&message, "type").unwrap_or_else(|| "message".into()),
             priority: Priority::from_field(message.get("priority")),
             channel: text_of(&message, "channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
-            subject: text_of(&message, "subject")
-                .or_else(|| record.decision()?.question().map(str::to_owned)),
+            subject: text_of(&message, "subject").or_else(|| {
+                record
+                    .facts
+                    .approvals
+                    .as_ref()?
+                    .question()
+                    .map(str::to_owned)
+            }),
             preview: text_of(&message, "body")
                 .as_deref()
                 .and_then(first_line)
@@ -102,7 +110,10 @@ impl LoggedMessage {
                 .get("requires_response")
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
-            is_offer: matches!(record.ownership(), Some(ClaimChange::Offer { .. })),
+            is_offer: matches!(
+                record.facts.claims.as_ref(),
+                Some(ClaimChange::Offer { .. })
+            ),
             closed: None,
             message,
         })

@@ -110,7 +110,7 @@ fn outcome(record: &Record) -> String {
     else {
         return String::new();
     };
-    let name = if record.ownership().is_some() {
+    let name = if record.facts.claims.as_ref().is_some() {
         "claim"
     } else {
         "approval"

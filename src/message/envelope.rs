@@ -43,7 +43,12 @@ static EVENT_TYPES: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// or approvals, or the charter as its subject.
 static CHANGES: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
     let charter = format!("\"about\":\"{CHARTER} ");
-    ["\"ownership\":", "\"decision\":{", &charter].map(|mark| Finder::new(mark).into_owned())
+    [
+        "\"facts\":{\"claims\":",
+        "\"facts\":{\"approvals\":",
+        &charter,
+    ]
+    .map(|mark| Finder::new(mark).into_owned())
 });
 /// Where the message of a line begins, and where its type may be.
 static PLACES: LazyLock<[Finder<'static>; 2]> =
@@ -112,7 +117,11 @@ impl Envelope {
         let mut fields = record.message_fields()?;
         let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
         let actor = record.sender().to_owned();
-        let (kind, payload) = match (record.ownership(), record.decision(), text("type")?) {
+        let (kind, payload) = match (
+            record.facts.claims.as_ref(),
+            record.facts.approvals.as_ref(),
+            text("type")?,
+        ) {
             (Some(change), ..) => claim_event(change, record.kind(), &actor),
             (_, Some(step), kind) => approval_event(step, kind),
             (_, _, kind) if behaviour(&kind).event => (kind, Map::new()),
@@ -211,7 +220,7 @@ pub fn event_kinds() -> impl Iterator<Item = &'static str> {
 
 /// Returns true if a record can be an event whatever the type of its message.
 fn may_be_event(record: &Record) -> bool {
-    record.ownership().is_some() || record.decision().is_some()
+    record.facts.claims.as_ref().is_some() || record.facts.approvals.as_ref().is_some()
 }
 
 fn is_about_charter(record: &Record) -> bool {

@@ -1,8 +1,6 @@
 //! The events of the log, each with its own fields.
 
-use super::carried::{EnclosedFile, IncomingItem, LinkChange};
-use super::claim::ClaimChange;
-use super::decision::ApprovalChange;
+use super::carried::{EnclosedFile, IncomingItem};
 use super::gap::LogGap;
 use super::name::MessageName;
 use super::status::Receipt;
@@ -30,7 +28,7 @@ pub enum EventKind {
     Notice,
     /// [`Event::Receipts`].
     Receipts,
-    /// [`Event::Settled`].
+    /// [`Event::Settled {}`].
     Settled,
     /// [`Event::Gap`].
     Gap,
@@ -105,13 +103,13 @@ pub(crate) fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
 }
 
 /// The event of a record.
-#[derive(Debug, Serialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Event {
     /// The start of the log.
     Room {
         /// The room's id.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "id", default, skip_serializing_if = "Option::is_none")]
         room: Option<String>,
     },
     /// A message was accepted, with its recipients.
@@ -125,95 +123,96 @@ pub enum Event {
     /// The router observed new statuses of copies, or an item of a link had no message.
     Receipts {
         /// The item's file.
-        #[serde(flatten)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Box<MessageOrigin>>,
     },
     /// All copies of these records are durable in their inboxes, and their picked-up files are retired.
-    Settled,
+    Settled {},
     /// A person accepted that the log lost records.
     Gap {
         /// The person.
+        #[serde(rename = "by")]
         from: Arc<str>,
         /// The lost records.
+        #[serde(rename = "lost")]
         gap: Box<LogGap>,
     },
 }
 
 /// The file that brought a message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct MessageOrigin {
     /// The picked-up file: a file name in `spool/claim`.
     pub claim: String,
     /// The line of the picked-up file, from 1, for a file with one message per line.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// The item of a link that brought it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<IncomingItem>,
 }
 
 /// An accepted message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct AcceptedMessage {
     /// The file that brought it.
-    #[serde(flatten)]
     pub origin: MessageOrigin,
     /// Its name.
-    #[serde(flatten)]
     pub name: MessageName,
     /// The recipients.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<RecipientGroup>,
     /// The record that it answers, if its sender received a copy of that message.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u64>,
     /// The deadlines.
-    #[serde(flatten)]
+    #[serde(default, skip_serializing_if = "MessageTimes::is_empty")]
     pub times: MessageTimes,
     /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<RouterAction>,
-    /// The change that it makes.
-    #[serde(flatten)]
-    pub fact: Option<RecordedChange>,
     /// The result of the change, as the copies report it in `delivery`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
     /// The texts of the attached files of a message to another room.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enclosed: Vec<EnclosedFile>,
     /// The complete message.
     pub message: Box<RawValue>,
 }
 
 /// The times that the router sets when it accepts a message: RFC 3339, UTC.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessageTimes {
     /// The expiry time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// The time of the first notice about a missing answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<String>,
     /// The time of the first notice about a missing acknowledgement.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_by: Option<String>,
     /// The earliest time of an announcement without request. Mail of a loop is announced later.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announce_after: Option<String>,
 }
 
+impl MessageTimes {
+    fn is_empty(&self) -> bool {
+        *self == MessageTimes::default()
+    }
+}
+
 /// A rejected file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct FileRejection {
     /// The file.
-    #[serde(flatten)]
     pub origin: MessageOrigin,
     /// The name of the bounce.
-    #[serde(flatten)]
     pub name: MessageName,
     /// The recipient of the bounce, if the bounce is sent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<RecipientGroup>,
     /// The reasons.
     pub problems: Vec<Problem>,
@@ -222,44 +221,26 @@ pub struct FileRejection {
 }
 
 /// A repeated message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct DuplicateMessage {
     /// The file that brought it.
-    #[serde(flatten)]
     pub origin: MessageOrigin,
     /// Its name.
-    #[serde(flatten)]
     pub name: MessageName,
     /// The earlier record with the same content.
     pub of: u64,
 }
 
 /// A message of the router's own.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RouterNotice {
     /// Its name.
-    #[serde(flatten)]
     pub name: MessageName,
     /// Its subject. Each subject is sent once.
     pub about: String,
     /// The recipients.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<RecipientGroup>,
-    /// The change that it makes.
-    #[serde(flatten)]
-    pub fact: Option<RecordedChange>,
     /// The message.
     pub message: Box<RawValue>,
-}
-
-/// The change that a message makes.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RecordedChange {
-    /// A change of ownership.
-    Ownership(ClaimChange),
-    /// A change of approvals.
-    Decision(ApprovalChange),
-    /// A change of a link.
-    Link(LinkChange),
 }

@@ -324,9 +324,11 @@ mod tests {
 
     fn record() -> (Record, Map<String, Value>) {
         let record: Record = serde_json::from_value(json!({
-            "seq": 42, "at": "", "batch": 1, "prev": hex(&FIRST), "event": "accepted",
-            "claim": "1~alice~a.json", "from": "alice", "id": "m-1", "digest": hex(&FIRST),
-            "to": [{"via": "link", "agents": ["po:Sintra", "fit:bob"]}], "message": {},
+            "seq": 42, "at": "", "batch": 1, "prev": hex(&FIRST), "event": {"accepted": {
+                "origin": {"claim": "1~alice~a.json"},
+                "name": {"from": "alice", "id": "m-1", "digest": hex(&FIRST)},
+                "to": [{"via": "link", "agents": ["po:Sintra", "fit:bob"]}], "message": {},
+            }},
         }))
         .expect("a record");
         let message = json!({"id": "m-1", "from": "alice", "to": "po:Sintra", "type": "message", "body": "hi",

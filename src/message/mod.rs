@@ -18,7 +18,6 @@ pub mod decision;
 pub mod dialects;
 pub mod envelope;
 pub(crate) mod event;
-mod fields;
 pub mod gap;
 mod head;
 pub mod id;

@@ -1,12 +1,10 @@
 //! The records of the log: one event for each line, and the chain of hashes.
 
-use super::carried::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
+use super::carried::{IncomingItem, OutgoingItem, StreamAcknowledgement};
 pub use super::event::{
     AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
-    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
+    MessageTimes, RecipientGroup, RouterAction, RouterNotice,
 };
-use super::fields::RecordFields;
-use super::gap::LogGap;
 pub use super::head::MessageHead;
 use super::id::{MAILBAG, tag_of};
 pub use super::name::MessageName;
@@ -14,8 +12,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::base::hex_hash;
-use crate::message::claim::ClaimChange;
-use crate::message::decision::ApprovalChange;
+pub use crate::features::Facts;
 use crate::message::status::Receipt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,61 +21,41 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// One line of the log: a flat JSON object. `docs/protocol.md` has the table of its fields.
+/// One line of the log: a JSON object. `docs/protocol.md` has the table of its fields.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(try_from = "RecordFields")]
 pub struct Record {
     /// The number of the line, from 1, over all segments.
     pub seq: u64,
     /// The accept time: RFC 3339, UTC, in microseconds, strictly increasing.
     pub at: String,
     /// The time that the machine's clock showed, if the accept time is or was ahead of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
     /// The number of its batch, from 1.
     pub batch: u64,
     /// SHA-256 of the previous line with its newline; 64 zeros in the first line.
-    #[serde(serialize_with = "hex_hash::serialize")]
+    #[serde(with = "hex_hash")]
     pub prev: Hash,
-    /// The event, with its own fields.
-    #[serde(flatten)]
-    pub event: Event,
     /// New statuses of copies, on the first record of a batch.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
     /// Ranges of settled records, both ends included, on the first record of a batch.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
     /// The last items of this room that other rooms have committed, on the first record of a batch.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acked: Vec<StreamAcknowledgement>,
     /// The items of links that it sends.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<OutgoingItem>,
+    /// The changes that the features make.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+    /// The event.
+    pub event: Event,
     /// On the last record of a batch: the number of records in the batch.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-}
-
-impl TryFrom<RecordFields> for Record {
-    type Error = String;
-
-    fn try_from(mut fields: RecordFields) -> Result<Record, String> {
-        let event = fields.take_event()?;
-        Ok(Record {
-            seq: fields.seq,
-            at: fields.at,
-            clock: fields.clock,
-            batch: fields.batch,
-            count: fields.count,
-            prev: fields.prev,
-            event,
-            receipts: fields.receipts,
-            settled: fields.settled,
-            acked: fields.acked,
-            carried: fields.carried,
-        })
-    }
 }
 
 impl Record {
@@ -91,11 +68,12 @@ impl Record {
             batch: 0,
             count: None,
             prev: NO_HASH,
-            event,
             receipts: Vec::new(),
             settled: Vec::new(),
             acked: Vec::new(),
             carried: Vec::new(),
+            facts: Facts::default(),
+            event,
         }
     }
 
@@ -108,7 +86,7 @@ impl Record {
             Event::Duplicate(_) => EventKind::Duplicate,
             Event::Notice(_) => EventKind::Notice,
             Event::Receipts { .. } => EventKind::Receipts,
-            Event::Settled => EventKind::Settled,
+            Event::Settled {} => EventKind::Settled,
             Event::Gap { .. } => EventKind::Gap,
         }
     }
@@ -220,39 +198,6 @@ impl Record {
         }
     }
 
-    /// The change that the message makes.
-    pub fn fact(&self) -> Option<&RecordedChange> {
-        match &self.event {
-            Event::Accepted(accepted) => accepted.fact.as_ref(),
-            Event::Notice(notice) => notice.fact.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// The change of ownership.
-    pub fn ownership(&self) -> Option<&ClaimChange> {
-        match self.fact()? {
-            RecordedChange::Ownership(change) => Some(change),
-            _ => None,
-        }
-    }
-
-    /// The change of approvals.
-    pub fn decision(&self) -> Option<&ApprovalChange> {
-        match self.fact()? {
-            RecordedChange::Decision(step) => Some(step),
-            _ => None,
-        }
-    }
-
-    /// The change of a link.
-    pub fn link(&self) -> Option<&LinkChange> {
-        match self.fact()? {
-            RecordedChange::Link(change) => Some(change),
-            _ => None,
-        }
-    }
-
     /// The subject of a notice.
     pub fn about(&self) -> Option<&str> {
         match &self.event {
@@ -266,14 +211,6 @@ impl Record {
         match &self.event {
             Event::Rejected(rejected) => &rejected.problems,
             _ => &[],
-        }
-    }
-
-    /// The lost records.
-    pub fn gap(&self) -> Option<&LogGap> {
-        match &self.event {
-            Event::Gap { gap, .. } => Some(gap),
-            _ => None,
         }
     }
 
@@ -341,6 +278,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gap::LogGap;
+    use super::super::link::LinkChange;
     use super::*;
 
     fn accepted() -> AcceptedMessage {
@@ -362,9 +301,6 @@ mod tests {
             answers: None,
             times: MessageTimes::default(),
             act: Some(RouterAction::Subscribe("x".into())),
-            fact: Some(RecordedChange::Link(LinkChange::Rebound {
-                link: "po".into(),
-            })),
             outcome: None,
             enclosed: Vec::new(),
             message: RawValue::from_string(r#"{"n":12345678901234567890123}"#.into())
@@ -389,7 +325,6 @@ mod tests {
             name,
             about: "expired 3".into(),
             to,
-            fact: None,
             message,
         };
         [
@@ -399,7 +334,7 @@ mod tests {
             Event::Receipts {
                 origin: Some(Box::new(origin)),
             },
-            Event::Settled,
+            Event::Settled {},
             Event::Gap {
                 from: "human".into(),
                 gap: Box::new(gap),
@@ -420,43 +355,60 @@ mod tests {
             assert_eq!(again.line(), line);
             assert_eq!(again.kind(), record.kind());
             let value: Value = serde_json::from_slice(&line).expect("JSON");
-            assert_eq!(value["event"], record.kind().as_str());
+            let event: Vec<_> = value["event"]
+                .as_object()
+                .expect("one event")
+                .keys()
+                .collect();
+            assert_eq!(event, [record.kind().as_str()]);
         }
     }
 
     #[test]
-    fn a_message_and_its_recipients_are_fields_of_the_line() {
-        let record = Record::new(Event::Accepted(Box::new(accepted())));
+    fn a_message_its_recipients_and_its_facts_are_parts_of_the_line() {
+        let mut record = Record::new(Event::Accepted(Box::new(accepted())));
+        let link = "po".into();
+        record.facts = Facts::from(LinkChange::Rebound { link });
         let line = String::from_utf8(record.line()).expect("UTF-8");
-        assert!(
-            line.contains(r#""link":{"rebound":{"link":"po"}}"#),
-            "{line}"
-        );
-        assert!(line.ends_with("\"message\":{\"n\":12345678901234567890123}}\n"));
+        let facts = r#""facts":{"links":{"rebound":{"link":"po"}}},"event":{"accepted":{"#;
+        assert!(line.contains(facts), "{line}");
+        assert!(line.ends_with("\"message\":{\"n\":12345678901234567890123}}}}\n"));
         let again: Record = serde_json::from_str(&line).expect("its own line");
         let recipients: Vec<String> = again
             .recipients()
             .map(|(agent, via)| format!("{agent} {via}"))
             .collect();
         assert_eq!(recipients, ["bob all", "carol all"]);
+        assert_eq!(again.facts, record.facts);
     }
 
     #[test]
     fn a_line_without_a_required_field_is_not_a_record() {
         let line = Record::new(Event::Accepted(Box::new(accepted()))).line();
-        let line: Map<String, Value> = serde_json::from_slice(&line).expect("JSON");
-        for field in ["claim", "from", "id", "digest", "message"] {
+        let line: Value = serde_json::from_slice(&line).expect("JSON");
+        for (place, field) in [
+            ("/event/accepted/origin", "claim"),
+            ("/event/accepted/name", "from"),
+            ("/event/accepted/name", "id"),
+            ("/event/accepted/name", "digest"),
+            ("/event/accepted", "message"),
+            ("", "prev"),
+        ] {
             let mut without = line.clone();
-            without.remove(field);
-            let read = serde_json::from_value::<Record>(Value::Object(without));
+            let holder = without.pointer_mut(place).and_then(Value::as_object_mut);
+            holder.expect("an object").remove(field);
+            let read = serde_json::from_value::<Record>(without);
             let why = read.expect_err("it lacks a field").to_string();
             assert!(why.contains(&format!("missing field `{field}`")), "{why}");
         }
-        let mut two = line;
-        two.insert(
-            "ownership".into(),
-            serde_json::json!({"accept": {"offer": "a/b"}}),
-        );
-        assert!(serde_json::from_value::<Record>(Value::Object(two)).is_err());
+    }
+
+    #[test]
+    fn a_reader_skips_the_facts_of_a_feature_that_it_does_not_know() {
+        let line = Record::new(Event::Settled {}).line();
+        let mut line: Value = serde_json::from_slice(&line).expect("JSON");
+        line["facts"] = serde_json::json!({"later": {"n": 12345678901234567890123_f64}});
+        let record: Record = serde_json::from_value(line).expect("a record");
+        assert!(record.facts.is_empty());
     }
 }

@@ -226,7 +226,7 @@ impl Verifier<'_> {
             );
             self.differs.push((record.seq, self.bad(what, false)));
         }
-        if let Some(gap) = record.gap() {
+        if let Event::Gap { gap, .. } = &record.event {
             let (from, to, seq, at) = (gap.from, gap.to, record.seq, record.at.clone());
             self.verified.gaps.push(VerifiedGap { from, to, seq, at });
         }

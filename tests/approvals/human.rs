@@ -3,7 +3,8 @@
 
 use super::{approval, codes, decision, outcomes, pass, say, steps};
 use crate::files;
-use crate::world::{World, lossy, parse_json};
+use crate::records::flat_record;
+use crate::world::{World, lossy};
 use ring::signature::Ed25519KeyPair;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -97,9 +98,9 @@ fn run_with_home(world: &World, home: &Path) {
 /// The number of pins in the log.
 fn pins(world: &World) -> usize {
     let log = world.log("");
-    let records = log.lines().map(parse_json);
+    let records = log.lines().map(flat_record);
     records
-        .filter(|record| record["decision"]["decide"]["pin"].is_object())
+        .filter(|record| record["facts"]["approvals"]["decide"]["pin"].is_object())
         .count()
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn steps(world: &World) -> Vec<String> {
     let records = lines.map(|line| parse_json(&line));
     records
         .filter_map(|record| {
-            record["decision"]
+            record["facts"]["approvals"]
                 .as_object()
                 .and_then(|step| step.keys().next().cloned())
         })

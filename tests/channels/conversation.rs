@@ -1,7 +1,8 @@
 //! The content of a conversation, and its completeness.
 
 use super::{bytes, conversation, said};
-use crate::world::{World, parse_json};
+use crate::records::flat_record;
+use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -93,7 +94,7 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
     assert_eq!(conversation(&world, "main").len(), 30);
     let log = world.log("accepted");
     for (line, record) in conversation(&world, "main").iter().zip(log.lines()) {
-        let record = parse_json(record);
+        let record = flat_record(record);
         let (metadata, message) = (&line["metadata"], &record["message"]);
         assert_fields!(line, id: message["id"], content: message["body"]);
         assert_fields!(metadata, own: message["own"], context: message["context"]);

@@ -2,6 +2,7 @@
 
 use super::{conversation, said};
 use crate::files;
+use crate::records::flat_record;
 use crate::town::{Town, listing};
 use crate::world::{World, parse_json};
 use serde_json::json;
@@ -40,10 +41,7 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
     assert_eq!(sent[0].file_name(), "2~turn.ndjson");
     assert_eq!(files::read_text(sent[0].path()), text);
     let log = world.log("accepted");
-    let records: Vec<serde_json::Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let records: Vec<serde_json::Value> = log.lines().map(flat_record).collect();
     let of = |field: &str| {
         records
             .iter()
@@ -145,7 +143,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
         "id_reused"
     );
     let log = world.log("duplicate");
-    let duplicate = parse_json(&log);
+    let duplicate = flat_record(&log);
     assert_fields!(duplicate, of: 2, line: 2);
     world.drop_file("alice", "2.json", same);
     world.route(

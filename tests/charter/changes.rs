@@ -3,8 +3,9 @@
 
 use super::TEXT;
 use crate::files;
+use crate::records::flat_record;
 use crate::town::Town;
-use crate::world::{World, parse_json};
+use crate::world::World;
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -46,7 +47,7 @@ pub(super) const OBSTACLES: [Obstacle; 5] = [
 /// The subjects of the records about the charter.
 fn recorded(world: &World) -> Vec<String> {
     let log = fs::read_to_string(world.room("log/00000001.ndjson")).unwrap_or_default();
-    let records = log.lines().map(parse_json);
+    let records = log.lines().map(flat_record);
     let about = records.filter_map(|record| record["about"].as_str().map(str::to_owned));
     about
         .filter(|about| about.starts_with("charter "))

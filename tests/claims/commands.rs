@@ -272,7 +272,7 @@ fn claims_ends_with_75_if_the_owner_is_unknown() {
     let text = files::read_text(&log);
     files::write(
         &log,
-        text.replacen("\"event\":\"accepted\"", "\"event\":\"accepte\u{1}\"", 1),
+        text.replacen("\"event\":{\"accepted\"", "\"event\":{\"accepte\u{1}\"", 1),
     );
     files::remove_file(world.room("claims.json"));
     world.fails(75, "claims src --as bob");

@@ -2,6 +2,7 @@
 //! reported to its owner, and no claim waits without an obstacle.
 
 use crate::files;
+use crate::records::flat_record;
 use crate::world::World;
 use mailbag::message::subject::ClaimSubject;
 use serde_json::Value;
@@ -40,10 +41,11 @@ impl Ledger {
         segments.sort();
         let bytes: Vec<u8> = segments.iter().flat_map(|path| files::read(path)).collect();
         for line in String::from_utf8_lossy(&bytes).lines() {
-            let Ok(record) = serde_json::from_str::<Value>(line) else {
+            if serde_json::from_str::<Value>(line).is_err() {
                 break;
-            };
-            if record.get("ownership").is_some() {
+            }
+            let record = flat_record(line);
+            if record["facts"]["claims"].is_object() {
                 ledger.take(&record);
                 ledger.is_sound(line);
             }
@@ -56,7 +58,7 @@ impl Ledger {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let from = text(&record["from"]);
         let name = format!("{from}/{}", text(&record["id"]));
-        let (what, change) = record["ownership"]
+        let (what, change) = record["facts"]["claims"]
             .as_object()
             .expect("an object")
             .iter()

@@ -43,7 +43,7 @@ fn outcomes_in(room: &Room) -> mailbag::Result<Outcomes> {
     let unread = unread(room)?;
     let mut told = HashSet::new();
     for line in log::lines(&room.dir, log::START)? {
-        let record: Value = serde_json::from_slice(&line?.bytes).unwrap_or_default();
+        let record = flat(&line?.bytes);
         if record["about"].is_string() && !told.insert(record["about"].to_string()) {
             found.wrong.push(format!("told twice: {}", record["about"]));
         }
@@ -60,6 +60,26 @@ fn outcomes_in(room: &Room) -> mailbag::Result<Outcomes> {
         }
     }
     Ok(found)
+}
+
+/// A line of the log, with the parts of its event beside its header, and with the event as a word.
+fn flat(line: &[u8]) -> Value {
+    let mut record: Value = serde_json::from_slice(line).unwrap_or_default();
+    let parts = record["event"].take();
+    let event = parts.as_object().and_then(|event| event.iter().next());
+    if let Some((word, event)) = event {
+        record["event"] = word.as_str().into();
+        for (name, part) in event.as_object().into_iter().flatten() {
+            if ["origin", "name", "times"].contains(&name.as_str()) {
+                for (name, part) in part.as_object().into_iter().flatten() {
+                    record[name] = part.clone();
+                }
+            } else {
+                record[name] = part.clone();
+            }
+        }
+    }
+    record
 }
 
 /// The unread copies: the agent and the number of the message.
@@ -102,11 +122,9 @@ fn name_of(record: &Value) -> String {
 /// The changes of a record, besides copies.
 fn effects_of(record: &Value) -> String {
     let fields = [
-        "ownership",
-        "decision",
+        "facts",
         "act",
         "outcome",
-        "link",
         "answers",
         "announce_after",
         "expires_at",

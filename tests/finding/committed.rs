@@ -148,9 +148,9 @@ fn torn(world: &World) {
     let mut record = parse_json(accepted.lines().next().expect("a message"));
     let next = |field: &str| json!(last[field].as_u64().map(|number| number + 1));
     (record["seq"], record["batch"]) = (next("seq"), next("batch"));
-    (record["id"], record["message"]["id"]) = (json!("late"), json!("late"));
-    (record["message"]["thread_id"], record["message"]["body"]) =
-        (json!("talk"), json!("unsynced"));
+    let event = &mut record["event"]["accepted"];
+    (event["name"]["id"], event["message"]["id"]) = (json!("late"), json!("late"));
+    (event["message"]["thread_id"], event["message"]["body"]) = (json!("talk"), json!("unsynced"));
     // The log's own order of keys: readers look for numbers and times at the beginning of a line.
     let head = format!("{{\"seq\":{},\"at\":{},", record["seq"], last["at"]);
     let rest = record.as_object_mut().expect("an object");

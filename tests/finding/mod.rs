@@ -9,7 +9,8 @@ mod replying;
 mod searching;
 mod threads;
 
-use crate::world::{World, parse_json};
+use crate::records::flat_record;
+use crate::world::World;
 use serde_json::Value;
 
 /// Clears the screen, changes its title, turns the reading direction, rings, and draws over the line.
@@ -39,7 +40,7 @@ fn say(world: &World, from: &str, message: Value) {
 fn seq_of(world: &World, name: &str) -> String {
     let (from, id) = name.split_once('/').expect("a sender and an id");
     let log = world.log("");
-    let records = log.lines().map(parse_json);
+    let records = log.lines().map(flat_record);
     let mut fits = records.filter(|record| record["id"] == id && record["from"] == from);
     fits.next()
         .unwrap_or_else(|| panic!("no {name} in the log"))["seq"]

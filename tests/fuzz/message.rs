@@ -90,7 +90,6 @@ fn keeps(message: &Message, now: Stamp) {
         },
         about: String::new(),
         to: Vec::new(),
-        fact: None,
         message: serde_json::value::to_raw_value(message.fields()).expect("JSON"),
     }));
     let line = Record::new(event).line();

@@ -13,6 +13,7 @@ mod sizes;
 mod streams;
 
 use crate::files;
+use crate::records::flat_record;
 use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -128,7 +129,7 @@ pub(crate) fn link(tag: &str, to: &World, accept: &str) -> String {
 }
 
 pub(crate) fn records(world: &World) -> Vec<Value> {
-    world.log("").lines().map(parse_json).collect()
+    world.log("").lines().map(flat_record).collect()
 }
 
 /// The sender and the code of the bounces in an inbox.

@@ -147,7 +147,7 @@ fn two_official_clients_talk_while_the_router_is_killed_and_started_again() {
     let log = town.text("log/00000001.ndjson");
     assert_eq!(
         log.lines()
-            .filter(|line| line.contains(r#""event":"accepted""#))
+            .filter(|line| line.contains(r#""event":{"accepted":"#))
             .count(),
         2 * TURNS
     );

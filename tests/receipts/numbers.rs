@@ -2,15 +2,16 @@
 //! of the next message's record.
 
 use super::{statuses, wait_for_status};
+use crate::records::flat_record;
 use crate::town::Town;
-use crate::world::{World, parse_json};
+use crate::world::World;
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 /// The records with this event, or with facts of this name.
 fn records(world: &World, event: &str) -> Vec<Value> {
     let records = world.log("");
-    let records = records.lines().map(parse_json);
+    let records = records.lines().map(flat_record);
     let has = |record: &Value| record["event"] == event || record[event].is_array();
     records.filter(has).collect()
 }
@@ -142,7 +143,7 @@ fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_message
         .run_env("run --once", "MAILBAG_TEST_RECEIPTS_OF_RECORD", "2")
         .ok();
     let log = world.text("log/00000001.ndjson");
-    let records = log.lines().map(parse_json);
+    let records = log.lines().map(flat_record);
     let with_receipts: Vec<Value> = records
         .filter(|record| record["receipts"].is_array())
         .map(|record| {

@@ -1,8 +1,9 @@
 //! A renamed agent: its former name becomes an alias, and its mail and claims move to the new name.
 
 use crate::files;
+use crate::records::flat_record;
 use crate::town::{Town, so_within};
-use crate::world::{World, parse_json};
+use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
@@ -39,9 +40,9 @@ fn recipient(world: &World, seq: &str) -> Value {
 
 fn renames(world: &World) -> Vec<Value> {
     let log = world.text("log/00000001.ndjson");
-    let records = log.lines().map(parse_json);
+    let records = log.lines().map(flat_record);
     records
-        .filter(|record| !record["ownership"]["rename"].is_null())
+        .filter(|record| !record["facts"]["claims"]["rename"].is_null())
         .collect()
 }
 

@@ -3,7 +3,8 @@
 use super::terminal::Terminal;
 use crate::beside::Beside;
 use crate::files;
-use crate::world::{World, parse_json};
+use crate::records::flat_record;
+use crate::world::World;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -45,7 +46,7 @@ fn pending(world: &World) -> Vec<(u64, String)> {
 /// The messages of the human in the log, as types, recipients and bodies.
 fn written(world: &World) -> Vec<String> {
     let log = world.log("accepted");
-    let records = log.lines().map(parse_json);
+    let records = log.lines().map(flat_record);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     records
         .filter(|record| record["from"] == "human")

@@ -339,7 +339,7 @@ fn two_pages_and_the_terminal_agree() {
     world.send("bob", "alice", "from the terminal");
     wait("all is recorded", || !world.log("rejected").is_empty());
     let records = world.log("");
-    let records = records.lines().map(parse_json);
+    let records = records.lines().map(crate::records::flat_record);
     let events = ["accepted", "rejected", "notice"];
     let all: Vec<u64> = records
         .filter(|record| events.iter().any(|event| record["event"] == *event))

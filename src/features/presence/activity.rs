@@ -71,7 +71,7 @@ impl State {
             message,
             time,
         } = *applied;
-        if let Some(ClaimChange::Rename { of, to, .. }) = record.ownership() {
+        if let Some(ClaimChange::Rename { of, to, .. }) = record.facts.claims.as_ref() {
             self.rename(of, to);
         }
         let (Some(accepted), Some(head)) = (record.accepted(), head) else {

@@ -3,7 +3,7 @@
 use super::RoomState;
 use crate::log::{LogPosition, LogTip};
 use crate::message::gap::LogGap;
-use crate::message::record::Record;
+use crate::message::record::{Event, Record};
 use serde::{Deserialize, Serialize};
 
 /// All accepted gaps, in the order of the log.
@@ -40,9 +40,10 @@ impl RoomState {
     }
 
     pub(super) fn accept_gap(&mut self, record: &Record, at: LogPosition) {
-        let Some(LogGap { from, to, .. }) = record.gap() else {
+        let Event::Gap { gap, .. } = &record.event else {
             return;
         };
+        let LogGap { from, to, .. } = &**gap;
         self.gaps.0.push(AcceptedGap {
             from: *from,
             to: *to,

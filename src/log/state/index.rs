@@ -524,7 +524,7 @@ fn entries_of(record: &Record, head: Option<&MessageHead<'_>>) -> Vec<IndexEntry
     for seq in concerned {
         add(IndexKey::Concerned(seq));
     }
-    if let Some(ClaimChange::Rename { .. }) = record.ownership() {
+    if let Some(ClaimChange::Rename { .. }) = record.facts.claims.as_ref() {
         add(IndexKey::Rename);
     }
     if let Some(answers) = record.accepted().and_then(|accepted| accepted.answers) {
@@ -573,7 +573,6 @@ mod tests {
                 },
                 about: String::new(),
                 to: Vec::new(),
-                fact: None,
                 message: RawValue::from_string("{}".into()).expect("JSON"),
             })));
             record.at = "2026-01-01T00:00:00.000000Z".into();

@@ -390,7 +390,10 @@ impl OpenItem {
     ) -> Option<OpenItem> {
         let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION)
             || about.is_some()
-            || matches!(record.decision(), Some(ApprovalChange::Dispute { .. }));
+            || matches!(
+                record.facts.approvals.as_ref(),
+                Some(ApprovalChange::Dispute { .. })
+            );
         let kind = match record.kind() {
             EventKind::Rejected => OpenItemKind::Rejection,
             // An approval is in a list of its own.

@@ -76,7 +76,7 @@ pub struct IncomingStream {
 impl LinkStates {
     /// Applies the changes of links in a record.
     pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: LogPosition) {
-        if let Some(change) = record.link() {
+        if let Some(change) = record.facts.links.as_ref() {
             self.change(change);
         }
         for acked in &record.acked {

@@ -50,7 +50,7 @@ use crate::log::{LogPosition, LogTip};
 use crate::message::envelope::CHARTER;
 use crate::message::link::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
-    AcceptedMessage, Event, EventKind, MessageHead, Record, RecordedChange, RouterAction,
+    AcceptedMessage, Event, EventKind, MessageHead, Record, RouterAction,
 };
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
@@ -217,7 +217,7 @@ impl RoomState {
         self.features.apply(&record, head.as_ref(), message, time);
         match &record.event {
             Event::Room { room } => self.room.clone_from(room),
-            Event::Receipts { origin: None } | Event::Settled => {}
+            Event::Receipts { origin: None } | Event::Settled {} => {}
             Event::Receipts { origin: Some(_) } => self.open_up(record, stamp, renamed),
             Event::Gap { .. } => self.accept_gap(&record, at),
             Event::Accepted(accepted) => {
@@ -243,7 +243,7 @@ impl RoomState {
                 let passed_on = self.passed_on(&record);
                 // A change is not repeated, so its subject need not be remembered.
                 if let Some(about) = record.about()
-                    && record.fact().is_none()
+                    && record.facts.is_empty()
                 {
                     self.note_notice(about, time);
                 }
@@ -310,7 +310,7 @@ impl RoomState {
 
     // Applies the changes of claims and approvals.
     fn change(&mut self, record: &Record, at: Stamp) {
-        let (Some(fact), Some(name)) = (record.fact(), record.name()) else {
+        let Some(name) = record.name() else {
             return;
         };
         let source = ChangeSource {
@@ -319,16 +319,15 @@ impl RoomState {
             from: &name.from,
             id: &name.id,
         };
-        match fact {
-            RecordedChange::Ownership(change) => self.claims.apply(change, source),
-            RecordedChange::Decision(step) => {
-                self.approvals
-                    .apply(step, source, record.to(), &name.digest);
-                if let Some(notice) = self.disputes.apply(step, source, record.to()) {
-                    self.items.close(notice, record.seq);
-                }
+        if let Some(change) = &record.facts.claims {
+            self.claims.apply(change, source);
+        }
+        if let Some(step) = &record.facts.approvals {
+            self.approvals
+                .apply(step, source, record.to(), &name.digest);
+            if let Some(notice) = self.disputes.apply(step, source, record.to()) {
+                self.items.close(notice, record.seq);
             }
-            RecordedChange::Link(_) => {}
         }
     }
 

@@ -54,7 +54,7 @@ impl RoomState {
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
     pub(super) fn rename(&mut self, record: &Record) -> Option<RenamedAgent> {
-        let Some(ClaimChange::Rename { of, to, twice }) = record.ownership() else {
+        let Some(ClaimChange::Rename { of, to, twice }) = record.facts.claims.as_ref() else {
             return None;
         };
         let twice = self.mailboxes.rename(of, to, twice);

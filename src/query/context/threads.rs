@@ -235,7 +235,7 @@ impl ThreadCollector {
     /// The approval that a record closes. An approval that it asks for is noted.
     fn decided(&mut self, record: &Record) -> Option<u64> {
         let from = record.sender();
-        let approval = match record.decision()? {
+        let approval = match record.facts.approvals.as_ref()? {
             ApprovalChange::Ask(terms) => {
                 let name = claim::name(from, record.id()?);
                 self.approvals

@@ -205,7 +205,7 @@ impl<'a> MessageTracer<'a> {
         self.advance(&record.receipts, &record.at, None, None);
         self.advance_far(record);
         // Receipts in this record are older than the renaming.
-        if let Some(ClaimChange::Rename { of, to, twice }) = record.ownership() {
+        if let Some(ClaimChange::Rename { of, to, twice }) = record.facts.claims.as_ref() {
             self.rename(of, to, twice);
         }
         match &record.event {
@@ -220,7 +220,7 @@ impl<'a> MessageTracer<'a> {
                         self.note_to_recipients(record, NOT_DELIVERED, None);
                     }
                 } else if self.is_answered_by(record) {
-                    let option = match record.decision() {
+                    let option = match record.facts.approvals.as_ref() {
                         Some(ApprovalChange::Decide { option, .. }) => Some(option.clone()),
                         _ => None,
                     };
@@ -241,7 +241,7 @@ impl<'a> MessageTracer<'a> {
     /// The end of an approval. The statuses of copies do not show it if their owners had closed them.
     fn note_withdrawal(&mut self, record: &Record, receipts: &[Receipt], note: Option<&str>) {
         let LoggedMessage { seq, from, id, .. } = self.meant;
-        if let Some(ApprovalChange::Withdraw { approvals }) = record.decision()
+        if let Some(ApprovalChange::Withdraw { approvals }) = record.facts.approvals.as_ref()
             && approvals.contains(&claim::name(from, id))
             && let Some(receipt) = receipts.iter().find(|receipt| receipt.seqs.contains(seq))
         {
@@ -371,7 +371,7 @@ impl<'a> MessageTracer<'a> {
         let LoggedMessage { seq, from, id, .. } = self.meant;
         let by_name =
             || text(record, "in_reply_to").is_some_and(|reply| self.meant.is_named_by(&reply));
-        if let Some(ApprovalChange::Decide { approval, .. }) = record.decision() {
+        if let Some(ApprovalChange::Decide { approval, .. }) = record.facts.approvals.as_ref() {
             return *approval == claim::name(from, id);
         }
         let is_to_sender = record.recipients().any(|(to, _)| to == from);
@@ -394,7 +394,7 @@ impl<'a> MessageTracer<'a> {
         }
         let about = record.about().and_then(|about| about.split_once(' '));
         let name = claim::name(&self.meant.from, &self.meant.id);
-        let (event, outcome) = match (record.decision(), about) {
+        let (event, outcome) = match (record.facts.approvals.as_ref(), about) {
             (Some(ApprovalChange::Expire { approval, option }), _) if *approval == name => {
                 let outcome = option.as_deref().unwrap_or(decision::DENIED);
                 ("decided", Some(outcome))
@@ -438,7 +438,9 @@ impl<'a> MessageTracer<'a> {
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
             claim: record
-                .ownership()
+                .facts
+                .claims
+                .as_ref()
                 .and_then(|change| ClaimTrace::of(change, self.meant, state)),
             sent: self.original(&record),
             withdrawn: self.withdrawn,

@@ -4,7 +4,7 @@ use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::log::LogPosition;
 use crate::message::link::{EnclosedFile, IncomingItem, RemoteReceipt};
-use crate::message::record::{RecipientGroup, RecordedChange, RouterAction};
+use crate::message::record::{Facts, RecipientGroup, RouterAction};
 use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;
@@ -82,13 +82,13 @@ pub(super) enum MessageRuling {
         about: String,
         message: Box<Message>,
         to: Vec<Arc<str>>,
-        fact: Option<Box<RecordedChange>>,
+        fact: Option<Box<Facts>>,
     },
 }
 
 /// The effect of a message about claims or approvals.
 pub(super) struct MessageEffect {
-    pub(super) fact: RecordedChange,
+    pub(super) fact: Facts,
     /// Items of a link that are sent again.
     pub(super) again: Vec<ResentItem>,
     /// The outcome in its copies, in `delivery`.

@@ -6,7 +6,7 @@ use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::base::sanitize;
 use crate::message::print::pretty;
-use crate::message::record::{MessageName, RecordedChange, RouterAction};
+use crate::message::record::{Facts, MessageName, RouterAction};
 use crate::message::{Message, id, object};
 use crate::router::parts::NoticeText;
 use serde_json::value::RawValue;
@@ -54,7 +54,7 @@ impl NoticeText {
     pub(super) fn letter_with(
         self,
         message: Message,
-        fact: Option<RecordedChange>,
+        fact: Option<Facts>,
     ) -> BatchMessage<MessageRuling> {
         BatchMessage::own(MessageRuling::Notice {
             about: self.about,

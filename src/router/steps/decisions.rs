@@ -10,7 +10,7 @@ use crate::base::{limits, sanitize};
 use crate::log::state::RoomState;
 use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
 use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome, PinnedKey};
-use crate::message::record::{RecipientGroup, RecordedChange};
+use crate::message::record::{Facts, RecipientGroup};
 use crate::message::reference::ReferenceResolution;
 use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, ESCALATION, Message, Priority, id, object};
@@ -67,7 +67,7 @@ impl<'a> ApprovalJudge<'a> {
             Err(problem) => return Ok(Err(vec![*problem])),
         };
         Ok(Ok(MessageEffect {
-            fact: RecordedChange::Decision(step),
+            fact: Facts::from(step),
             again: Vec::new(),
             outcome,
         }))
@@ -113,7 +113,7 @@ impl<'a> ApprovalJudge<'a> {
         }
         let step = ApprovalChange::Withdraw { approvals };
         Some(MessageEffect {
-            fact: RecordedChange::Decision(step),
+            fact: Facts::from(step),
             again: Vec::new(),
             outcome: Value::Null,
         })
@@ -483,7 +483,7 @@ impl<'a> ApprovalJudge<'a> {
 
     fn notice(self, notice: NoticeText, step: ApprovalChange) -> BatchMessage<MessageRuling> {
         let message = notice.message();
-        notice.letter_with(message, Some(RecordedChange::Decision(step)))
+        notice.letter_with(message, Some(Facts::from(step)))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::base::{limits, sanitize};
 use crate::log::state::RoomState;
 use crate::log::state::disputes::{Dispute, Disputes};
 use crate::message::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
-use crate::message::record::{RecipientGroup, RecordedChange};
+use crate::message::record::{Facts, RecipientGroup};
 use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id, object, schema};
 use crate::room::resolve::{self, Availability, RecipientRule};
 use crate::room::settings::EscalationSettings;
@@ -82,7 +82,7 @@ impl<'a> DisputeJudge<'a> {
             _ => return None,
         };
         Some(MessageEffect {
-            fact: RecordedChange::Decision(step),
+            fact: Facts::from(step),
             again: Vec::new(),
             outcome: Value::Null,
         })
@@ -221,7 +221,7 @@ impl<'a> DisputeJudge<'a> {
         notice.more.extend(object(json!({"thread_id": one.thread,
             "priority": Priority::High.as_str(), "refs": refs})));
         let message = notice.message();
-        notice.letter_with(message, Some(RecordedChange::Decision(step)))
+        notice.letter_with(message, Some(Facts::from(step)))
     }
 }
 

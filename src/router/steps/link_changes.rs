@@ -7,7 +7,7 @@ use crate::base::text::listed;
 use crate::log::state::{LINK_REMOVED, LinkState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::link::{LinkChange, has_message};
-use crate::message::record::{MessageName, Record, RecordedChange};
+use crate::message::record::{Facts, MessageName, Record};
 use crate::message::{Message, object};
 use crate::room::links;
 use crate::router::parts::{Journal, NoticeText, RoomConfig};
@@ -93,7 +93,7 @@ pub(super) fn judge(
 fn changed(change: LinkChange) -> LinkChangeResult {
     LinkChangeResult {
         effect: MessageEffect {
-            fact: RecordedChange::Link(change),
+            fact: Facts::from(change),
             again: Vec::new(),
             outcome: Value::Null,
         },

@@ -45,7 +45,9 @@ impl HeldReceipts {
     ) -> Result<()> {
         let state = journal.state();
         let mut streams = OutgoingPositions::new(state);
-        if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = record.link() {
+        if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) =
+            record.facts.links.as_ref()
+        {
             streams.begin(link);
             self.0.remove(link);
         }

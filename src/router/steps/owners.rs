@@ -11,7 +11,7 @@ use crate::log::state::claims::{
     ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim, parsed,
 };
 use crate::message::claim::ClaimChange;
-use crate::message::record::{RecipientGroup, RecordedChange};
+use crate::message::record::{Facts, RecipientGroup};
 use crate::message::subject::{ClaimSubject, ComparisonBudget, cover_everything};
 use crate::message::title::title_of_fields;
 use crate::message::{Message, id, object};
@@ -69,7 +69,7 @@ impl<'a> ClaimJudge<'a> {
         let change = self.claims.judge(agent, ask)?;
         let outcome = self.outcome(agent, &change, to);
         Ok(MessageEffect {
-            fact: RecordedChange::Ownership(change),
+            fact: Facts::from(change),
             again: Vec::new(),
             outcome,
         })
@@ -522,7 +522,7 @@ pub(super) fn rename((of, to): &AgentRename, twice: Vec<u64>) -> BatchMessage<Me
 /// The letter of a notice with a change.
 fn change(notice: NoticeText, change: ClaimChange) -> BatchMessage<MessageRuling> {
     let message = notice.message();
-    notice.letter_with(message, Some(RecordedChange::Ownership(change)))
+    notice.letter_with(message, Some(Facts::from(change)))
 }
 
 fn shown(at: Stamp) -> String {

@@ -122,14 +122,13 @@ impl BatchStage<'_> {
                     times: self.times_of(&message, &to, judged.record.time(judged.at)),
                     to,
                     act,
-                    fact: None,
                     outcome: None,
                     enclosed,
                     message: text,
                 };
                 if let Some(effect) = effect {
                     accepted.outcome = Some(effect.outcome).filter(|outcome| !outcome.is_null());
-                    accepted.fact = Some(effect.fact);
+                    judged.record.facts = effect.fact;
                     judged.again = effect.again;
                 }
                 judged.record.event = Event::Accepted(Box::new(accepted));
@@ -153,9 +152,9 @@ impl BatchStage<'_> {
                     name,
                     about,
                     to: group(rule, to),
-                    fact: fact.map(|fact| *fact),
                     message: text,
                 }));
+                judged.record.facts = fact.map(|fact| *fact).unwrap_or_default();
                 self.stage_copies(&judged.record, &message)?;
             }
             MessageRuling::Reject(rejection) => {
@@ -202,7 +201,7 @@ impl BatchStage<'_> {
             self.add(judged)?;
         }
         if self.progress.has_open_changes() {
-            let judged = self.begin_record(Event::Settled);
+            let judged = self.begin_record(Event::Settled {});
             self.add(judged)?;
         }
         Ok(())

@@ -99,7 +99,7 @@ pub fn owners(room: &Dir) -> Result<Claims> {
 impl Claims {
     /// Applies the records from a position on. Returns false if a change of the clock moves the times of all claims.
     fn follow(&mut self, room: &Dir, from: LogPosition) -> Result<bool> {
-        let [changes, clock] = ["\"ownership\":", "\"clock\":"].map(Finder::new);
+        let [changes, clock] = ["\"facts\":{\"claims\":", "\"clock\":"].map(Finder::new);
         for line in lines(room, from)? {
             let line = line?;
             if clock.find(&line.bytes).is_some() {
@@ -115,7 +115,7 @@ impl Claims {
     }
 
     fn apply_record(&mut self, record: &Record) {
-        if let (Some(change), Some(name)) = (record.ownership(), record.name()) {
+        if let (Some(change), Some(name)) = (record.facts.claims.as_ref(), record.name()) {
             let source = ChangeSource {
                 seq: record.seq,
                 at: record.stamp(),

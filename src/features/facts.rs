@@ -1,0 +1,55 @@
+//! The facts of the features in a record.
+
+use crate::message::claim::ClaimChange;
+use crate::message::decision::ApprovalChange;
+use crate::message::link::LinkChange;
+use serde::{Deserialize, Serialize};
+
+/// The changes that a record makes beside its event, one for each feature. A reader skips the facts of a feature that
+/// it does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// A change of claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<ClaimChange>,
+    /// A change of approvals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalChange>,
+    /// A change of a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkChange>,
+}
+
+impl Facts {
+    /// Returns true if no feature makes a change.
+    pub fn is_empty(&self) -> bool {
+        *self == Facts::default()
+    }
+}
+
+impl From<ClaimChange> for Facts {
+    fn from(change: ClaimChange) -> Facts {
+        Facts {
+            claims: Some(change),
+            ..Facts::default()
+        }
+    }
+}
+
+impl From<ApprovalChange> for Facts {
+    fn from(change: ApprovalChange) -> Facts {
+        Facts {
+            approvals: Some(change),
+            ..Facts::default()
+        }
+    }
+}
+
+impl From<LinkChange> for Facts {
+    fn from(change: LinkChange) -> Facts {
+        Facts {
+            links: Some(change),
+            ..Facts::default()
+        }
+    }
+}
