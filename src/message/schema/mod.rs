@@ -8,7 +8,6 @@ mod links;
 mod not_json;
 mod parse;
 mod parsed;
-mod repair;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -139,7 +138,7 @@ fn not_an_object(value: &Value) -> Problem {
             _ => problem,
         };
     }
-    if let Some(message) = value.as_str().and_then(repair::object) {
+    if let Some(message) = value.as_str().and_then(not_json::object) {
         let problem = Problem::new(
             "not_one_message",
             "the file contains a message inside of a string",

@@ -1,9 +1,9 @@
 //! Explanations for a file that is not JSON: the position of the error, and the usual cause.
 
 use super::parsed::{DEPTH, ParseRejection, ParsedFile};
-use super::repair;
 use crate::base::error::Problem;
 use crate::base::text::quoted;
+use serde_json::Value;
 use serde_json::error::Category;
 use std::str::Utf8Error;
 
@@ -90,138 +90,153 @@ pub(super) fn rejected(rejection: ParseRejection, error: &serde_json::Error) -> 
     problem.at(place)
 }
 
+/// A usual mistake: what serde_json says about it, and the text at the position of the error. An empty list fits all.
+struct Mistake {
+    code: &'static str,
+    said: &'static [&'static str],
+    here: &'static [&'static str],
+    what: &'static str,
+    fix: &'static str,
+}
+
+/// The commonest mistakes. The first row that fits explains the error.
+const MISTAKES: [Mistake; 10] = [
+    Mistake {
+        code: "not_one_message",
+        said: &["trailing characters"],
+        here: &["{", "["],
+        what: "there is text after the first JSON object, but a file must contain one message",
+        fix: "write each message to its own file, or one per line to a file with a name that ends in .ndjson",
+    },
+    Mistake {
+        code: "not_json",
+        said: &["trailing characters"],
+        here: &[],
+        what: "there is text after the JSON",
+        fix: "remove it; the file must contain exactly one JSON object",
+    },
+    Mistake {
+        code: "lone_surrogate",
+        said: &[
+            "lone leading surrogate",
+            "unexpected end of hex escape",
+            "invalid unicode code point",
+        ],
+        here: &[],
+        what: "a \\u escape contains half of a surrogate pair, which is not a character",
+        fix: "remove it from the text before it is written: in Python text.encode('utf-8', 'replace').decode(), \
+              then json.dump(…, ensure_ascii=False), which fails early on such text instead of escaping it",
+    },
+    Mistake {
+        code: "not_json",
+        said: &[CONTROL_CHARACTER],
+        here: &[],
+        what: "a string contains a raw control character, such as a newline or a tab",
+        fix: "write \\n for a newline and \\t for a tab, or let a JSON library write the file: json.dump in \
+              Python, jq -n --arg in a shell",
+    },
+    Mistake {
+        code: "not_json",
+        said: &["trailing comma"],
+        here: &[],
+        what: "there is a comma before a closing bracket",
+        fix: "remove the last comma",
+    },
+    Mistake {
+        code: "not_json",
+        said: &["invalid escape"],
+        here: &[],
+        what: "a backslash in a string starts an escape that JSON does not allow",
+        fix: "write \\\\ for a backslash",
+    },
+    Mistake {
+        code: "nan",
+        said: &[],
+        here: &["NaN", "Infinity", "-Infinity"],
+        what: "NaN and Infinity are not JSON numbers, although Python's json.dump writes them",
+        fix: "write null or omit the field; in Python, json.dump(…, allow_nan=False) reports it",
+    },
+    Mistake {
+        code: "not_json",
+        said: &[],
+        here: &["'", "True", "False", "None", "u'", "b'"],
+        what: "this is Python syntax, not JSON: single quotes, or True, False, None",
+        fix: "use double quotes and true, false, null: in Python json.dumps(message), not str(message)",
+    },
+    Mistake {
+        code: "not_json",
+        said: &["key must be a string"],
+        here: &[],
+        what: "the name of a field has no double quotes, or there is a comment",
+        fix: "put the field's name in double quotes; JSON does not allow comments",
+    },
+    Mistake {
+        code: "not_json",
+        said: &["expected `,` or `}`", "expected `,` or `]`"],
+        here: &[],
+        what: "there is no comma between two values, or a string ends early",
+        fix: "put a comma between the values; a double quote inside a string is written \\\"",
+    },
+];
+
+/// serde_json counts a raw newline as the end of its line, so the position of this mistake is corrected.
+const CONTROL_CHARACTER: &str = "control character";
+
 /// Explains a syntax error.
 pub(super) fn explain(text: &str, error: &serde_json::Error) -> ParsedFile {
     let at = offset(text, error);
     let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
     // serde_json reports a number at the end of the file, such as "-" or "1.", as an invalid number, not as an early
     // end.
     if error.classify() == Category::Eof || said.starts_with("invalid number") && at >= text.len() {
         return ParsedFile::Unfinished(truncated(text, "before the JSON is complete"));
     }
-    let here = &text[at..];
-    let problem = repair::describe(text)
-        .or_else(|| explain_by_message(&said, here, &text[..at]))
-        .or_else(|| explain_by_text(text, here))
-        .unwrap_or_else(|| plain(&said));
-    let place = format!("line {} column {}", error.line(), error.column());
-    ParsedFile::Bad(if problem.place.is_empty() {
-        problem.at(place)
-    } else {
-        problem
-    })
-}
-
-/// Mistakes that serde_json's message identifies.
-fn explain_by_message(said: &str, here: &str, before: &str) -> Option<Problem> {
-    let said = |start: &str| said.starts_with(start);
-    if said("trailing characters") {
-        return Some(trailing(here));
-    }
-    if said("lone leading surrogate")
-        || said("unexpected end of hex escape")
-        || said("invalid unicode code point")
-    {
-        let what = "a \\u escape contains half of a surrogate pair, which is not a character";
-        let fix = "remove it from the text before it is written: in Python text.encode('utf-8', 'replace').decode(), \
-                   then json.dump(…, ensure_ascii=False), which fails early on such text instead of escaping it";
-        return Some(Problem::new("lone_surrogate", what).fix(fix));
-    }
-    if said("control character") {
-        // serde_json counts a raw newline as the end of its line.
-        let inside = before.trim_end_matches(['\n', '\r', '\t']);
-        let what = "a string contains a raw control character, such as a newline or a tab";
-        let fix = "write \\n for a newline and \\t for a tab, or let a JSON library write the file: json.dump in \
-                   Python, jq -n --arg in a shell";
-        return Some(not_json(what, fix).at(end_of(inside)));
-    }
-    if said("trailing comma") {
-        return Some(not_json(
-            "there is a comma before a closing bracket",
-            "remove the last comma",
-        ));
-    }
-    if said("invalid escape") {
-        return Some(not_json(
-            "a backslash in a string starts an escape that JSON does not allow",
-            "write \\\\ for a backslash",
-        ));
-    }
-    None
-}
-
-/// More text after the first JSON value: another message, or an extra bracket.
-fn trailing(here: &str) -> Problem {
-    if here.starts_with(['{', '[']) {
-        let fix = "write each message to its own file, or one per line to a file with a name that ends in .ndjson";
-        return Problem::new(
-            "not_one_message",
-            "there is text after the first JSON object, but a file must contain one message",
-        )
-        .fix(fix);
-    }
-    not_json(
-        "there is text after the JSON",
-        "remove it; the file must contain exactly one JSON object",
-    )
-}
-
-/// Mistakes that the text at the position of the error identifies.
-fn explain_by_text(text: &str, here: &str) -> Option<Problem> {
-    let starts = |words: &[&str]| words.iter().any(|w| here.starts_with(w));
-    if starts(&["NaN", "Infinity", "-Infinity"]) {
-        let fix =
-            "write null or omit the field; in Python, json.dump(…, allow_nan=False) reports it";
-        return Some(
-            Problem::new(
-                "nan",
-                "NaN and Infinity are not JSON numbers, although Python's json.dump writes them",
-            )
-            .fix(fix),
-        );
-    }
-    if starts(&["'", "True", "False", "None", "u'", "b'"]) {
-        let fix = "use double quotes and true, false, null: in Python json.dumps(message), not str(message)";
-        return Some(not_json(
-            "this is Python syntax, not JSON: single quotes, or True, False, None",
-            fix,
-        ));
-    }
-    if starts(&["//", "/*"]) || here.starts_with('#') && text.contains('{') {
-        return Some(not_json(
-            "JSON does not allow comments",
-            "remove the comment",
-        ));
-    }
-    if here.starts_with("undefined") {
-        return Some(not_json(
-            "undefined is not JSON",
-            "write null or omit the field",
-        ));
-    }
-    if !text.trim_start().starts_with(['{', '[', '"']) {
-        return Some(repair::prose(text));
-    }
-    None
-}
-
-fn plain(said: &str) -> Problem {
-    let said = said.split(" at line ").next().unwrap_or(said);
-    let fix = match said {
-        "key must be a string" => "put the field's name in double quotes",
-        "expected `,` or `}`" | "expected `,` or `]`" => {
-            "put a comma between the values; a double quote inside a string is written \\\""
+    let has_any = |text: &str, starts: &[&str]| {
+        starts.is_empty() || starts.iter().any(|start| text.starts_with(start))
+    };
+    let mut known = MISTAKES.iter();
+    let known = known.find(|row| has_any(said, row.said) && has_any(&text[at..], row.here));
+    let problem = match (fenced(text), known) {
+        (Some(inner), _) => {
+            let what = "there is a Markdown fence around the JSON";
+            let problem = Problem::new("not_json", what).fix("remove the ``` lines");
+            match object(inner) {
+                Some(message) => problem.example(message),
+                None => problem,
+            }
         }
-        "expected `:`" => "put a colon between the field's name and its value",
-        _ => {
-            "write the file with a JSON library: json.dump in Python, JSON.stringify in JavaScript, jq in a shell"
+        (None, Some(row)) => Problem::new(row.code, row.what).fix(row.fix),
+        (None, None) if !text.trim_start().starts_with(['{', '[', '"']) => {
+            let what = "the file is not JSON: it begins with neither { nor [";
+            let fix = "write one JSON object, in a shell with jq -n --arg to AGENT --arg body \"$text\" \
+                       '{to: $to, body: $body}'";
+            Problem::new("not_json", what).fix(fix)
+        }
+        (None, None) => {
+            let fix = "write the file with a JSON library: json.dump in Python, JSON.stringify in JavaScript, jq in \
+                       a shell";
+            Problem::new("not_json", format!("the file is not JSON: {said}")).fix(fix)
         }
     };
-    not_json(&format!("the file is not JSON: {said}"), fix)
+    let place = if said.starts_with(CONTROL_CHARACTER) {
+        end_of(text[..at].trim_end_matches(['\n', '\r', '\t']))
+    } else {
+        format!("line {} column {}", error.line(), error.column())
+    };
+    ParsedFile::Bad(problem.at(place))
 }
 
-fn not_json(what: &str, fix: &str) -> Problem {
-    Problem::new("not_json", what).fix(fix)
+/// The JSON object in a text.
+pub(super) fn object(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+/// The text between the first Markdown fence and the next one, if the fence is before the first brace.
+fn fenced(text: &str) -> Option<&str> {
+    let start = text.find("```").filter(|at| !text[..*at].contains('{'))?;
+    let (_, inner) = text[start..].split_once('\n')?;
+    inner.split("```").next()
 }
 
 fn truncated(good: &str, how: &str) -> Problem {
