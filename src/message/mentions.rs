@@ -1,28 +1,10 @@
 //! Mentions: the `@names` in a text, without mail addresses, code and decorators.
-//!
-//! Nothing here depends on a Unicode version.
 
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
 
 /// Blanks that are removed at the ends of a line or a text.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
-
-/// Punctuation, symbols and emoji beyond ASCII, which can be next to a mention. Every other character counts as a
-/// letter.
-#[rustfmt::skip]
-const SIGNS: [(char, char); 41] = [
-    ('\u{80}', '\u{A9}'), ('\u{AB}', '\u{B4}'), ('\u{B6}', '\u{B9}'), ('\u{BB}', '\u{BF}'), ('\u{D7}', '\u{D7}'),
-    ('\u{F7}', '\u{F7}'), ('\u{37E}', '\u{37E}'), ('\u{387}', '\u{387}'), ('\u{55A}', '\u{55F}'),
-    ('\u{589}', '\u{58A}'), ('\u{5BE}', '\u{5BE}'), ('\u{5C0}', '\u{5C0}'), ('\u{5C3}', '\u{5C3}'),
-    ('\u{5F3}', '\u{5F4}'), ('\u{60C}', '\u{60D}'), ('\u{61B}', '\u{61F}'), ('\u{66A}', '\u{66D}'),
-    ('\u{6D4}', '\u{6D4}'), ('\u{964}', '\u{965}'), ('\u{E4F}', '\u{E4F}'), ('\u{E5A}', '\u{E5B}'),
-    ('\u{104A}', '\u{104F}'), ('\u{1360}', '\u{1368}'), ('\u{17D4}', '\u{17DA}'), ('\u{1800}', '\u{180E}'),
-    ('\u{2000}', '\u{2BFF}'), ('\u{2E00}', '\u{2E7F}'), ('\u{3000}', '\u{3004}'), ('\u{3008}', '\u{3020}'),
-    ('\u{3030}', '\u{3030}'), ('\u{30FB}', '\u{30FB}'), ('\u{FE00}', '\u{FE1F}'), ('\u{FE30}', '\u{FE6F}'),
-    ('\u{FEFF}', '\u{FEFF}'), ('\u{FF00}', '\u{FF0F}'), ('\u{FF1A}', '\u{FF20}'), ('\u{FF3B}', '\u{FF40}'),
-    ('\u{FF5B}', '\u{FF65}'), ('\u{FFF0}', '\u{FFFF}'), ('\u{1F000}', '\u{1FAFF}'), ('\u{E0000}', '\u{E0FFF}'),
-];
 
 /// The mentions in `text` as `@name` or, of another room, `@tag:name`, each once, in order. The names are not checked here;
 /// the resolver ignores unknown ones.
@@ -173,24 +155,15 @@ fn remote_end(text: &str, begin: usize, end: usize) -> Option<usize> {
 /// Returns true if a character before an `@` makes it part of a mail address, a path or another
 /// word.
 fn belongs_to_word(c: char) -> bool {
-    is_letter(c) || matches!(c, '.' | '_' | '-' | '+' | '%' | '/' | '\\' | '@' | '=')
-}
-
-fn is_letter(c: char) -> bool {
-    let is_sign = || {
-        SIGNS
-            .iter()
-            .any(|(first, last)| (*first..=*last).contains(&c))
-    };
-    c.is_ascii_alphanumeric() || !c.is_ascii() && !is_sign()
+    c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '%' | '/' | '\\' | '@' | '=')
 }
 
 /// `@scope/package`, `@user@host` and names in other scripts are not handles of this room.
 fn goes_on(rest: &str) -> bool {
     let mut chars = rest.chars();
     match chars.next() {
-        Some('/') => chars.next().is_some_and(is_letter),
-        Some(c) => c == '@' || is_letter(c),
+        Some('/') => chars.next().is_some_and(char::is_alphanumeric),
+        Some(c) => c == '@' || c.is_alphanumeric(),
         None => false,
     }
 }
@@ -209,6 +182,14 @@ mod tests {
         assert_eq!(
             mentions("**@bob**'s turn; \"@eve\"; @all: stop"),
             ["@bob", "@eve", "@all"]
+        );
+    }
+
+    #[test]
+    fn a_letter_of_any_script_continues_a_word_and_a_sign_does_not() {
+        assert_eq!(
+            mentions("“@bob”，@eve！👋@carol… и@dave @éva @bobé 山@ann ½@x"),
+            ["@bob", "@eve", "@carol"]
         );
     }
 
