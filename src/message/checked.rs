@@ -1,10 +1,11 @@
 //! The checked message: a message that passed the schema and the rules.
 
-use crate::base::hash::Hasher;
+use crate::base::hash::{Hash, hash};
 use crate::message::mentions::mentions;
 use crate::message::priority::Priority;
 use crate::message::table::{FIELDS, MessageActor, behaviour};
 use crate::message::types::{APPROVAL, DECISION, QUESTION};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// Fields that the router adds to delivered copies. A sender may not set them.
@@ -132,19 +133,42 @@ impl Message {
     /// SHA-256 of the message as compact JSON, with sorted keys at every depth and numbers as written. Python's
     /// `json.dumps(m, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` gives the same bytes, except for
     /// numbers in a form that Python does not write.
-    pub fn digest(&self) -> [u8; 32] {
+    pub fn digest(&self) -> Hash {
         digest_of(&self.fields)
     }
 }
 
 /// Like [`Message::digest`], for any object.
-pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
-    let mut sink = JsonHasher {
-        hasher: Hasher::default(),
-        held: Vec::with_capacity(SINK),
-    };
-    sink.object(fields);
-    sink.finish()
+pub(super) fn digest_of(fields: &Map<String, Value>) -> Hash {
+    hash(serde_json::to_vec(&SortedObject(fields)).expect("JSON values print"))
+}
+
+/// An object that is written with sorted keys at every depth.
+struct SortedObject<'a>(&'a Map<String, Value>);
+
+impl Serialize for SortedObject<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        // UTF-8 sorts in the order of code points, as Python does.
+        let mut entries: Vec<(&String, &Value)> = self.0.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        to.collect_map(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key, SortedValue(value))),
+        )
+    }
+}
+
+struct SortedValue<'a>(&'a Value);
+
+impl Serialize for SortedValue<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => to.collect_seq(items.iter().map(SortedValue)),
+            Value::Object(fields) => SortedObject(fields).serialize(to),
+            value => value.serialize(to),
+        }
+    }
 }
 
 /// A field of a message. For a small object a linear scan is faster than hashing the name.
@@ -223,119 +247,10 @@ pub fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// Size of the buffer before the hasher. Hashing each small piece would cost more than the hash
-/// itself.
-const SINK: usize = 1024;
-
-/// Writes JSON into a hasher.
-struct JsonHasher {
-    hasher: Hasher,
-    held: Vec<u8>,
-}
-
-impl JsonHasher {
-    fn finish(mut self) -> [u8; 32] {
-        self.hasher.update(&self.held);
-        self.hasher.finish()
-    }
-
-    fn object(&mut self, map: &Map<String, Value>) {
-        // UTF-8 sorts in the order of code points, as Python does.
-        let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-        entries.sort_unstable_by_key(|(key, _)| *key);
-        self.put(b"{");
-        for (n, (key, value)) in entries.into_iter().enumerate() {
-            self.put(if n == 0 { b"" } else { b"," });
-            self.string(key);
-            self.put(b":");
-            self.value(value);
-        }
-        self.put(b"}");
-    }
-
-    fn value(&mut self, value: &Value) {
-        match value {
-            Value::Null => self.put(b"null"),
-            Value::Bool(true) => self.put(b"true"),
-            Value::Bool(false) => self.put(b"false"),
-            Value::Number(number) => self.put(number.as_str().as_bytes()),
-            Value::String(text) => self.string(text),
-            Value::Array(items) => {
-                self.put(b"[");
-                for (n, item) in items.iter().enumerate() {
-                    self.put(if n == 0 { b"" } else { b"," });
-                    self.value(item);
-                }
-                self.put(b"]");
-            }
-            Value::Object(map) => self.object(map),
-        }
-    }
-
-    fn string(&mut self, text: &str) {
-        self.put(b"\"");
-        let mut rest = text.as_bytes();
-        while let Some(at) = first_to_escape(rest) {
-            self.put(&rest[..at]);
-            self.escape(rest[at]);
-            rest = &rest[at + 1..];
-        }
-        self.put(rest);
-        self.put(b"\"");
-    }
-
-    fn escape(&mut self, byte: u8) {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
-        match byte {
-            b'"' => self.put(b"\\\""),
-            b'\\' => self.put(b"\\\\"),
-            b'\n' => self.put(b"\\n"),
-            b'\r' => self.put(b"\\r"),
-            b'\t' => self.put(b"\\t"),
-            0x08 => self.put(b"\\b"),
-            0x0c => self.put(b"\\f"),
-            _ => self.put(&[
-                b'\\',
-                b'u',
-                b'0',
-                b'0',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]),
-        }
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        if self.held.len() + bytes.len() > SINK {
-            self.hasher.update(&self.held);
-            self.held.clear();
-            if bytes.len() > SINK {
-                return self.hasher.update(bytes);
-            }
-        }
-        self.held.extend_from_slice(bytes);
-    }
-}
-
-/// The index of the first byte that JSON must escape. Whole blocks are tested first, because the compiler vectorizes
-/// that loop and most text needs no escapes.
-fn first_to_escape(bytes: &[u8]) -> Option<usize> {
-    const BLOCK: usize = 32;
-    let is_escaped = |b: u8| (b < 0x20) | (b == b'"') | (b == b'\\');
-    let clean = bytes
-        .chunks_exact(BLOCK)
-        .take_while(|block| !block.iter().fold(false, |any, b| any | is_escaped(*b)));
-    let skipped = clean.count() * BLOCK;
-    bytes[skipped..]
-        .iter()
-        .position(|b| is_escaped(*b))
-        .map(|at| skipped + at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::hash::{hash, hex};
+    use crate::base::hash::hex;
 
     fn message(json: &str) -> Message {
         Message::from_fields(serde_json::from_str(json).expect("JSON")).expect("a message")
@@ -354,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_depends_neither_on_field_order_nor_on_buffer_size() {
+    fn the_digest_does_not_depend_on_the_order_of_fields() {
         let long = "x\n".repeat(5000);
         let text = serde_json::to_string(&long).expect("JSON");
         let a = message(&format!(

@@ -2,12 +2,10 @@
 //!
 //! A copy depends only on its record and its recipient, so a reader can compare a file with its record.
 
-use super::print::pretty;
+use super::print::{pretty, pretty_fields};
 use super::record::Record;
 use super::{FIELDS, Message};
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use std::cell::Cell;
 
 /// The copies of one message: the parts that they share, printed once.
 pub struct MessageCopies {
@@ -59,14 +57,14 @@ impl MessageCopies {
         let mut others: Vec<_> = others.chain([("addressed_to", &addressed_to)]).collect();
         others.sort_by_cached_key(|(name, _)| place(name));
         MessageCopies {
-            before_to: ["{\n", &inner(head), ",\n  \"to\": "].concat(),
+            before_to: ["{\n", &pretty_fields(head), ",\n  \"to\": "].concat(),
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n{later}    \"via\": "
             ),
             behind: [
                 &outcome(record),
                 "\n  },\n",
-                &inner(others.into_iter()),
+                &pretty_fields(others.into_iter()),
                 "\n}\n",
             ]
             .concat(),
@@ -115,28 +113,7 @@ fn outcome(record: &Record) -> String {
     } else {
         "approval"
     };
-    format!(
-        ",\n    \"{name}\": {}",
-        pretty(outcome).replace('\n', "\n    ")
-    )
-}
-
-/// The lines of a pretty-printed object without its braces.
-fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
-    let text = pretty(&OrderedFields(Cell::new(Some(fields))));
-    text.strip_prefix("{\n")
-        .and_then(|text| text.strip_suffix("\n}"))
-        .unwrap_or(&text)
-        .to_owned()
-}
-
-/// Fields in this order, as an object.
-struct OrderedFields<I>(Cell<Option<I>>);
-
-impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for OrderedFields<I> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.take().into_iter().flatten())
-    }
+    format!(",\n    \"{name}\": {}", pretty(outcome, 2))
 }
 
 /// The sender's value of `to`, or else the mentions.

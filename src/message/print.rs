@@ -1,92 +1,77 @@
 //! How JSON is printed for people: indented, but only as deep as people look. A message of nothing but brackets would
 //! otherwise have copies a hundred times its size.
 
-use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
-use std::io::{self, Write};
+use serde_json::Value;
 
 /// Number of indented levels.
 const LEVELS: usize = 4;
 
-/// The value as people read it, without a newline at the end.
-pub(crate) fn pretty(value: &impl Serialize) -> String {
-    let mut text = Vec::with_capacity(256);
-    let shallow = ShallowFormatter {
-        pretty: PrettyFormatter::new(),
-        depth: 0,
-    };
-    value
-        .serialize(&mut Serializer::with_formatter(&mut text, shallow))
-        .expect("JSON values print");
-    String::from_utf8(text).expect("JSON is text")
+/// The value as people read it, without a newline at the end. It begins at this depth of a larger value.
+pub(crate) fn pretty(value: &Value, depth: usize) -> String {
+    let mut text = String::with_capacity(256);
+    print(value, depth, &mut text);
+    text
 }
 
-struct ShallowFormatter {
-    pretty: PrettyFormatter<'static>,
+/// The fields of an object in this order, each on its own line, without the braces around them.
+pub(super) fn pretty_fields<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
+    let mut text = String::with_capacity(256);
+    print_fields(fields, 1, &mut text);
+    text
+}
+
+fn print(value: &Value, depth: usize, to: &mut String) {
+    match value {
+        Value::Object(fields) if depth < LEVELS && !fields.is_empty() => {
+            to.push_str("{\n");
+            let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
+            print_fields(fields, depth + 1, to);
+            end_line(depth, to);
+            to.push('}');
+        }
+        Value::Array(items) if depth < LEVELS && !items.is_empty() => {
+            to.push('[');
+            for (n, item) in items.iter().enumerate() {
+                to.push_str(if n == 0 { "" } else { "," });
+                end_line(depth + 1, to);
+                print(item, depth + 1, to);
+            }
+            end_line(depth, to);
+            to.push(']');
+        }
+        value => to.push_str(&value.to_string()),
+    }
+}
+
+fn print_fields<'m>(
+    fields: impl Iterator<Item = (&'m str, &'m Value)>,
     depth: usize,
+    to: &mut String,
+) {
+    for (n, (name, value)) in fields.enumerate() {
+        to.push_str(if n == 0 { "" } else { ",\n" });
+        to.push_str(&"  ".repeat(depth));
+        to.push_str(&Value::from(name).to_string());
+        to.push_str(": ");
+        print(value, depth, to);
+    }
 }
 
-// Calls the same method of the formatter that this level is printed with.
-macro_rules! by_level {
-    ($self:ident . $method:ident ( $($argument:expr),* )) => {
-        if $self.depth <= LEVELS { $self.pretty.$method($($argument),*) } else { CompactFormatter.$method($($argument),*) }
-    };
-}
-
-impl Formatter for ShallowFormatter {
-    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        by_level!(self.begin_array(to))
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        let ended = by_level!(self.end_array(to));
-        self.depth -= 1;
-        ended
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        by_level!(self.begin_array_value(to, first))
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        by_level!(self.end_array_value(to))
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        by_level!(self.begin_object(to))
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        let ended = by_level!(self.end_object(to));
-        self.depth -= 1;
-        ended
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        by_level!(self.begin_object_key(to, first))
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        by_level!(self.begin_object_value(to))
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        by_level!(self.end_object_value(to))
-    }
+fn end_line(depth: usize, to: &mut String) {
+    to.push('\n');
+    to.push_str(&"  ".repeat(depth));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn shallow_values_print_as_serde_json_prints_them() {
         let value = json!({"a": [1, {"b": []}], "c": {}, "d": {"e": "f"}});
         assert_eq!(
-            pretty(&value),
+            pretty(&value, 0),
             serde_json::to_string_pretty(&value).expect("JSON")
         );
     }
@@ -94,7 +79,7 @@ mod tests {
     #[test]
     fn a_hundred_levels_cost_no_more_than_a_few() {
         let deep = (0..100).fold(json!([1, 2, 3]), |inner, _| json!([inner]));
-        let (text, compact) = (pretty(&deep), deep.to_string());
+        let (text, compact) = (pretty(&deep, 0), deep.to_string());
         assert!(text.len() < 3 * compact.len(), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), deep);
     }

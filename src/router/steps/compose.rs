@@ -172,7 +172,7 @@ pub(super) fn explanation(
         (explained["line"], explained["text"]) =
             ((*line).into(), String::from_utf8_lossy(text).into());
     }
-    (pretty(&explained) + "\n").into_bytes()
+    (pretty(&explained, 0) + "\n").into_bytes()
 }
 
 fn codes(problems: &[Problem]) -> String {
