@@ -203,19 +203,25 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
     let schema = parse_json(mailbag::message::schema::message_schema());
     let fields = schema["properties"].as_object().expect("properties").keys();
     missing.extend(fields.filter(|field| !named(field)).cloned());
-    let record = read("src/message/fields.rs");
-    let fields = record
-        .split("struct RecordFields {")
-        .nth(1)
-        .and_then(|rest| rest.split("\n}").next())
-        .expect("RecordFields");
-    for field in fields
-        .lines()
-        .filter_map(|line| line.trim().split(':').next())
-        .map(|field| field.trim_start_matches("pub(super) "))
-    {
-        let is_field = !field.is_empty() && !field.starts_with('#');
-        missing.extend((is_field && !named(field)).then(|| field.to_owned()));
+    // The fields of a record, the parts of its event, and the facts of features.
+    let (record, event, facts) = (
+        read("src/message/record.rs"),
+        read("src/message/event.rs"),
+        read("src/features/facts.rs"),
+    );
+    let record = record.split("pub struct Record {").nth(1).expect("Record");
+    let event = event.split("pub enum Event {").nth(1).expect("Event");
+    for text in [record.split("\n}").next().expect("its end"), event, &facts] {
+        let fields = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("    pub "));
+        let fields = fields.filter_map(|line| line.split_once(": "));
+        let is_named = |field: &str| named(field) || protocol.contains(&format!(".{field}`"));
+        missing.extend(
+            fields
+                .filter(|(field, _)| !is_named(field))
+                .map(|(field, _)| field.to_owned()),
+        );
     }
     assert!(
         missing.is_empty(),

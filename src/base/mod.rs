@@ -17,6 +17,7 @@ pub mod lookalike;
 pub mod markdown;
 pub mod packed_numbers;
 pub mod process;
+pub mod rfc3339;
 pub mod sanitize;
 pub mod test_sizes;
 pub mod text;

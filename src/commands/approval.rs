@@ -8,12 +8,12 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, quoted, shell_path};
+use crate::features::approvals::decision::{self, ApprovalChange};
 use crate::log::state;
 use crate::log::state::approvals::OpenApproval;
-use crate::message::decision::{self, ApprovalChange};
 use crate::message::record::Record;
 use crate::message::status::CopyStatus;
-use crate::message::{APPROVAL, DECISION, Message, claim, id};
+use crate::message::{APPROVAL, DECISION, Message, id};
 use crate::query::displayed::{self, DisplayedApproval};
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
@@ -175,7 +175,7 @@ fn write(
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
     let (subject, body) = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
-    let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
+    let approval = approval.unwrap_or_else(|| id::full_name(&agent, &sent.id));
     Ok(SentApprovalMessage {
         message: TrackedMessage::new(room, sent, Error::NotGranted),
         options,

@@ -7,10 +7,11 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, listed, shell_word};
+use crate::features::claims::change::{ClaimChange, ClaimTerms};
 use crate::log::lookup;
 use crate::log::state::claims::owners;
 use crate::log::state::claims::{Claims, OfferAnswer};
-use crate::message::claim::{self, ClaimChange, ClaimTerms};
+use crate::message::id;
 use crate::message::record::Record;
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, object};
@@ -203,7 +204,7 @@ pub fn ask(
         ..draft(ask, note)
     };
     let sent = send::send(room, who, draft)?;
-    let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
+    let names = [waiting, vec![id::full_name(&agent, &sent.id)]].concat();
     Ok(SentClaimMessage {
         message: TrackedMessage::new(room, sent, Error::NotGranted),
         room: room.clone(),
@@ -414,7 +415,7 @@ impl SentClaimMessage {
             },
             ClaimChange::Offer { to, claims } => ClaimDecision {
                 to: Some(to.to_string()),
-                offer: Some(claim::name(&self.agent, &self.message.sent.id)),
+                offer: Some(id::full_name(&self.agent, &self.message.sent.id)),
                 ..self.plain(record, ClaimOutcome::Offered, claims.clone())
             },
             ClaimChange::Accept { offer } => self.answered(record, ClaimOutcome::Granted, offer),

@@ -1,6 +1,6 @@
 //! The outcome of an approval, as commands and faces show it.
 
-use crate::message::decision;
+use crate::features::approvals::decision;
 use crate::message::record::Record;
 use crate::room::signature;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! The facts of the features in a record.
 
-use crate::message::claim::ClaimChange;
-use crate::message::decision::ApprovalChange;
-use crate::message::link::LinkChange;
+use super::approvals::decision::ApprovalChange;
+use crate::features::claims::change::ClaimChange;
+use crate::message::carried::LinkChange;
 use serde::{Deserialize, Serialize};
 
 /// The changes that a record makes beside its event, one for each feature. A reader skips the facts of a feature that

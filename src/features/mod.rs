@@ -7,8 +7,10 @@
 //! To remove a feature, remove its folder, its two lines here, and its facts in `facts.rs`. The delivery of mail does not belong here, nor do
 //! commands and their output.
 
+pub mod approvals;
 pub mod archive;
 pub mod channels;
+pub mod claims;
 mod facts;
 pub mod links;
 pub mod mailbox;
@@ -23,12 +25,24 @@ use crate::disk::Dir;
 use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
+use crate::message::schema::CheckedFields;
 use crate::router::projections::Projection;
 use crate::router::upkeep::FeatureUpkeep;
 use serde::{Deserialize, Serialize};
 
 /// The calls from the core to a feature. Each has a default that does nothing.
 pub(crate) trait Feature: Sync {
+    /// Adds the violations of rules that a schema cannot express. Fields of the wrong type are skipped, because the schema
+    /// reports them.
+    fn check(
+        &self,
+        _fields: &CheckedFields,
+        _kind: &str,
+        _now: Stamp,
+        _problems: &mut Vec<Problem>,
+    ) {
+    }
+
     /// Checks a message that passed the schema.
     fn judge(&self, _state: &RoomState, _message: &Message) -> Result<(), Vec<Problem>> {
         Ok(())
@@ -76,7 +90,7 @@ macro_rules! features {
     };
 }
 
-features! { links, presence, channels, worklog, mailbox, archive }
+features! { claims, approvals, links, presence, channels, worklog, mailbox, archive }
 
 impl States {
     /// Applies a record to the state of each feature. The arguments are as in [`AppliedRecord`].

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::test_sizes;
 use crate::base::{limits, sanitize};
-use crate::message::link::LinkItem;
+use crate::features::links::item::LinkItem;
 use crate::room::links::LinkEndState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! A message as the log records it, and who may see it.
 
 use crate::log::state::PastRenames;
-use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, Record};
 use crate::message::reference::Reference;
 use crate::message::title::first_line;
@@ -77,7 +76,7 @@ impl LoggedMessage {
                 .facts
                 .claims
                 .as_ref()
-                .and_then(ClaimChange::summary)
+                .and_then(|change| change.summary())
                 .or_else(|| record.facts.approvals.as_ref()?.summary())
                 .or_else(|| record.accepted()?.act.as_ref()?.summary()),
             seq: record.seq,
@@ -110,10 +109,7 @@ impl LoggedMessage {
                 .get("requires_response")
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
-            is_offer: matches!(
-                record.facts.claims.as_ref(),
-                Some(ClaimChange::Offer { .. })
-            ),
+            is_offer: (record.facts.claims.as_ref()).is_some_and(|change| change.is_offer()),
             closed: None,
             message,
         })

@@ -139,7 +139,7 @@ impl Message {
 }
 
 /// Like [`Message::digest`], for any object.
-pub(super) fn digest_of(fields: &Map<String, Value>) -> Hash {
+pub(crate) fn digest_of(fields: &Map<String, Value>) -> Hash {
     hash(serde_json::to_vec(&SortedObject(fields)).expect("JSON values print"))
 }
 
@@ -172,7 +172,7 @@ impl Serialize for SortedValue<'_> {
 }
 
 /// A field of a message. For a small object a linear scan is faster than hashing the name.
-pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
+pub(crate) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
     const FEW: usize = 16;
     match fields.len() {
         ..=FEW => fields
@@ -184,12 +184,12 @@ pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'
 }
 
 /// A text field of a message. `None` if the field is absent or not text.
-pub(super) fn text_field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m str> {
+pub(crate) fn text_field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m str> {
     field(fields, name)?.as_str()
 }
 
 /// The texts in a list field of a message.
-pub(super) fn text_items<'m>(
+pub(crate) fn text_items<'m>(
     fields: &'m Map<String, Value>,
     name: &str,
 ) -> impl Iterator<Item = &'m str> {

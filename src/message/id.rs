@@ -43,6 +43,11 @@ pub fn tag_of(agent: &str) -> Option<&str> {
     agent.split_once(':').map(|(tag, _)| tag)
 }
 
+/// The full name of a message: `<sender>/<id>`.
+pub fn full_name(sender: &str, id: &str) -> String {
+    format!("{sender}/{id}")
+}
+
 /// The id of another room's agent in this room.
 pub fn far(tag: &str, agent: &str) -> String {
     format!("{tag}:{agent}")

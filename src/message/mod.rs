@@ -10,18 +10,14 @@
 
 pub mod address;
 pub mod answer;
-mod carried;
+pub mod carried;
 mod checked;
-pub mod claim;
 pub mod copy;
-pub mod decision;
 pub mod dialects;
-pub mod envelope;
 pub(crate) mod event;
 pub mod gap;
 mod head;
 pub mod id;
-pub mod link;
 pub mod mentions;
 mod name;
 pub(crate) mod print;
@@ -39,8 +35,10 @@ mod types;
 pub use checked::{
     DEFAULT_CHANNEL, Message, ROUTERS_OWN, is_decision, is_offer, object, texts, unknown,
 };
+pub(crate) use checked::{digest_of, field, text_field, text_items};
 pub use priority::Priority;
 pub use table::{Answered, FIELDS, MessageActor, TYPES, TypeBehaviour, TypeSenders, behaviour};
+pub(crate) use types::is_session_event;
 use types::is_valid_type;
 pub use types::{
     ALL_CLAIMS, APPROVAL, DECISION, ESCALATION, LINK, MILESTONE, QUESTION, is_announced,

@@ -278,8 +278,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use super::super::carried::LinkChange;
     use super::super::gap::LogGap;
-    use super::super::link::LinkChange;
     use super::*;
 
     fn accepted() -> AcceptedMessage {

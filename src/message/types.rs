@@ -24,7 +24,7 @@ pub(super) fn is_valid_type(kind: &str) -> bool {
 }
 
 /// Returns true for the type of a session event.
-pub(super) fn is_session_event(kind: &str) -> bool {
+pub(crate) fn is_session_event(kind: &str) -> bool {
     kind.contains('.') && TYPES.contains(&kind)
 }
 

@@ -2,11 +2,11 @@
 
 use crate::base::error::Result;
 use crate::disk::Dir;
+use crate::features::claims::change::OFFER_ENDED;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::approvals::ClosedApproval;
 use crate::log::state::{self, PastRenames, RoomState};
 use crate::log::state::{IndexKey, IndexedLog};
-use crate::message::claim::OFFER_ENDED;
 use crate::message::id;
 use crate::message::status::{CopyStatus, Receipt};
 use std::sync::Arc;

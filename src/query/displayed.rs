@@ -5,10 +5,12 @@ use crate::base::hash::hex;
 use crate::base::sanitize;
 use crate::base::text::quoted;
 use crate::disk::layout;
+use crate::features::approvals::decision;
 use crate::log::state::approvals::{NamedApproval, OpenApproval};
 use crate::log::{find, state};
+use crate::message::id;
 use crate::message::reference::ReferenceResolution;
-use crate::message::{FIELDS, Message, claim, decision, unknown};
+use crate::message::{FIELDS, Message, unknown};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
 
@@ -54,7 +56,7 @@ impl DisplayedApproval {
             )
         })?;
         let (approval, options) = (
-            claim::name(message.from(), message.id()),
+            id::full_name(message.from(), message.id()),
             decision::options(message.fields()),
         );
         let text = text(&approval, seq, &options, message.fields());

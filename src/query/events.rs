@@ -3,11 +3,11 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result, did_you_mean};
 use crate::base::text::{joined, quoted};
+pub use crate::features::worklog::envelope::Envelope;
+use crate::features::worklog::envelope::event_kinds;
 use crate::log::find;
 use crate::log::{self, LogPosition};
 use crate::message::dialects::PAYLOAD_FIELD;
-pub use crate::message::envelope::Envelope;
-use crate::message::envelope::event_kinds;
 use crate::message::record::Record;
 use crate::query::time;
 use crate::room::Room;

@@ -6,9 +6,9 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
+use crate::base::rfc3339;
 use crate::disk::paths::PathQuestions;
 use crate::disk::{UserDirectory, layout};
-use crate::message::claim::rfc3339;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

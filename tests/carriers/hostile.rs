@@ -2,7 +2,7 @@
 
 use super::Pair;
 use crate::world::{KilledChild, World, lossy, parse_json};
-use mailbag::message::link::seal;
+use mailbag::features::links::item::seal;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -4,7 +4,7 @@
 use super::{Rooms, bounced, records, set};
 use crate::files;
 use crate::world::{World, parse_json};
-use mailbag::message::link::seal;
+use mailbag::features::links::item::seal;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -12,7 +12,8 @@ use crate::commands::approval::{
 };
 use crate::commands::send::MessageDraft;
 use crate::commands::wait::{InboxWaiter, WaitEnd};
-use crate::message::{decision, id};
+use crate::features::approvals::decision;
+use crate::message::id;
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, SessionLease};

@@ -1,9 +1,14 @@
 //! Links: mail to other rooms, in both directions.
 
+mod check;
 mod files;
+pub mod item;
 
 use super::Feature;
+use crate::base::clock::Stamp;
+use crate::base::error::Problem;
 use crate::disk::Dir;
+use crate::message::schema::CheckedFields;
 use crate::router::projections::Projection;
 
 pub(super) const FEATURE: LinksFeature = LinksFeature;
@@ -14,6 +19,10 @@ pub(super) struct LinksFeature;
 pub(super) type State = ();
 
 impl Feature for LinksFeature {
+    fn check(&self, fields: &CheckedFields, kind: &str, _: Stamp, problems: &mut Vec<Problem>) {
+        problems.extend(check::check(fields, kind));
+    }
+
     fn derived(&self, _: &Dir) -> Option<Box<dyn Projection>> {
         Some(Box::new(files::LinkFiles::default()))
     }

@@ -2,8 +2,9 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::base::rfc3339;
 use crate::features::AppliedRecord;
-use crate::message::claim::{ClaimChange, rfc3339};
+use crate::features::claims::change::ClaimChange;
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
 use crate::message::title::title_of_fields;

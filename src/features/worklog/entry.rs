@@ -1,5 +1,6 @@
 //! An entry of the worklog: one line for one record, which never changes.
 
+use super::envelope::Envelope;
 use crate::base::error::Result;
 use crate::base::text::to_the_second;
 use crate::base::{limits, markdown};
@@ -7,7 +8,6 @@ use crate::disk::Dir;
 use crate::log;
 use crate::log::LogPosition;
 use crate::log::find;
-use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 
 /// An entry.

@@ -1,6 +1,7 @@
 //! The worklog: a Markdown file for people, in the repository, enabled by `worklog = true`.
 
 mod entry;
+pub mod envelope;
 mod file;
 mod foreign;
 mod head;

@@ -1,8 +1,8 @@
 //! The number of decisions, and the last record with an entry in the worklog.
 
+use super::envelope::Envelope;
 use crate::features::AppliedRecord;
 use crate::log::state::RoomState;
-use crate::message::envelope::Envelope;
 use serde::{Deserialize, Serialize};
 
 /// The entries of the log.

@@ -9,9 +9,10 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, hex};
 use crate::base::limits;
+use crate::base::rfc3339;
 use crate::base::text::to_the_second;
-use crate::message::claim::{self, rfc3339};
-use crate::message::decision::{self, ApprovalChange, ApprovalTerms, PinnedKey};
+use crate::features::approvals::decision::{self, ApprovalChange, ApprovalTerms, PinnedKey};
+use crate::message::id;
 use crate::message::record::RecipientGroup;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::Receipt;
@@ -163,7 +164,7 @@ impl Approvals {
                     .flat_map(|group| &group.agents)
                     .filter(|agent| *agent != from);
                 let (approval, from, to) =
-                    (claim::name(from, id), from.clone(), to.cloned().collect());
+                    (id::full_name(from, id), from.clone(), to.cloned().collect());
                 self.open.push(OpenApproval {
                     approval,
                     seq,

@@ -5,8 +5,9 @@
 use super::clock::ClockShift;
 use super::{ChangeSource, renames};
 use crate::base::clock::Stamp;
-use crate::message::claim::{self, rfc3339};
-use crate::message::decision::ApprovalChange;
+use crate::base::rfc3339;
+use crate::features::approvals::decision::ApprovalChange;
+use crate::message::id;
 use crate::message::record::RecipientGroup;
 use crate::message::reference::Reference;
 use serde::{Deserialize, Serialize};
@@ -71,7 +72,7 @@ impl Disputes {
         record: ChangeSource<'_>,
         recipients: &[RecipientGroup],
     ) -> Option<u64> {
-        let message = claim::name(record.from, record.id);
+        let message = id::full_name(record.from, record.id);
         match step {
             ApprovalChange::Propose { thread, title } => {
                 if !self.0.iter().any(|one| one.thread == *thread) {

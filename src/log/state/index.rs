@@ -15,7 +15,6 @@ use crate::log;
 use crate::log::find::RecordFinder;
 use crate::log::{LogPosition, LogTip, OpenLines, RawLogLine};
 use crate::message::answer::ConversationKeys;
-use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, MessageHead, Record};
 use crate::message::reference::bare;
 use serde::{Deserialize, Serialize};
@@ -524,7 +523,7 @@ fn entries_of(record: &Record, head: Option<&MessageHead<'_>>) -> Vec<IndexEntry
     for seq in concerned {
         add(IndexKey::Concerned(seq));
     }
-    if let Some(ClaimChange::Rename { .. }) = record.facts.claims.as_ref() {
+    if (record.facts.claims.as_ref()).is_some_and(|change| change.renaming().is_some()) {
         add(IndexKey::Rename);
     }
     if let Some(answers) = record.accepted().and_then(|accepted| accepted.answers) {

@@ -6,11 +6,10 @@ use super::clock::ClockShift;
 use super::renames;
 use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
+use crate::base::rfc3339;
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
-use crate::message::claim::rfc3339;
-use crate::message::decision::ApprovalChange;
 use crate::message::record::{EventKind, MessageHead, MessageName, Record};
 use crate::message::status::CopyStatus;
 use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
@@ -390,10 +389,7 @@ impl OpenItem {
     ) -> Option<OpenItem> {
         let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION)
             || about.is_some()
-            || matches!(
-                record.facts.approvals.as_ref(),
-                Some(ApprovalChange::Dispute { .. })
-            );
+            || (record.facts.approvals.as_ref()).is_some_and(|change| change.is_dispute());
         let kind = match record.kind() {
             EventKind::Rejected => OpenItemKind::Rejection,
             // An approval is in a list of its own.

@@ -5,7 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::base::hex_hash;
 use crate::log::LogPosition;
-use crate::message::link::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
+use crate::message::carried::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};

@@ -47,8 +47,7 @@ use crate::base::hex_hash;
 use crate::disk::layout;
 use crate::features::States;
 use crate::log::{LogPosition, LogTip};
-use crate::message::envelope::CHARTER;
-use crate::message::link::{IncomingItem, RemoteReceipt};
+use crate::message::carried::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
     AcceptedMessage, Event, EventKind, MessageHead, Record, RouterAction,
 };
@@ -66,6 +65,9 @@ pub const EXPIRED: &str = "expired";
 pub const OVERDUE: &str = "overdue";
 /// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
+
+/// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
+pub const CHARTER: &str = "charter";
 
 /// The first word of the subject of a notice to the sender of mail that waited when its link was removed. Its `metadata`
 /// has the numbers of the messages.

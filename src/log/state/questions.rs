@@ -3,7 +3,7 @@
 use super::RoomState;
 use super::items::OpenItemKind;
 use crate::base::clock::Stamp;
-use crate::message::claim;
+use crate::message::id;
 use serde::Serialize;
 
 /// A question without an answer, or an approval without a decision.
@@ -38,7 +38,7 @@ impl RoomState {
                 at: item.since().to_string(),
                 from: self.holder(&item.from, item.seq).to_string(),
                 waiting_for: item.of.iter().map(ToString::to_string).collect(),
-                message: claim::name(&item.from, &item.id),
+                message: id::full_name(&item.from, &item.id),
                 text: item.title.clone(),
             });
         let approvals = self.approvals.open().iter().map(|open| OpenQuestion {

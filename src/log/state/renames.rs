@@ -1,7 +1,6 @@
 //! Renamed agents: moves everything in the state from one name to the other.
 
 use super::{RenamedAgent, RoomState};
-use crate::message::claim::ClaimChange;
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -54,9 +53,8 @@ impl RoomState {
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
     pub(super) fn rename(&mut self, record: &Record) -> Option<RenamedAgent> {
-        let Some(ClaimChange::Rename { of, to, twice }) = record.facts.claims.as_ref() else {
-            return None;
-        };
+        let renaming = record.facts.claims.as_ref()?.renaming()?;
+        let (of, to, twice) = (renaming.of, renaming.to, renaming.twice);
         let twice = self.mailboxes.rename(of, to, twice);
         self.timers.rename(of, to);
         self.items.rename(of, to, record.seq);

@@ -1,10 +1,7 @@
 //! Checking a message: parse, convert dialects, apply the schema, apply the rules. The result is a message or a list of
 //! problems.
 
-mod approvals;
-mod claims;
 mod correct;
-mod links;
 mod not_json;
 mod parse;
 mod parsed;
@@ -13,11 +10,11 @@ mod rules;
 mod tests;
 mod words;
 
-pub use approvals::check_options;
 pub use correct::{corrected, keep_example};
 pub use parse::parse;
 pub use parsed::ParsedFile;
 pub use rules::EXPIRED_ALREADY;
+pub(crate) use words::{CheckedFields, hint_at_misspelling};
 
 pub use super::table::{message_schema, registry_schema};
 

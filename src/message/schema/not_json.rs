@@ -174,7 +174,7 @@ const MISTAKES: [Mistake; 10] = [
         code: "not_json",
         said: &["expected `,` or `}`", "expected `,` or `]`"],
         here: &[],
-        what: "there is no comma between two values, or a string ends early",
+        what: "a comma is missing between two values, or a string ends early",
         fix: "put a comma between the values; a double quote inside a string is written \\\"",
     },
 ];

@@ -1,10 +1,10 @@
 //! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
 use super::words::{CheckedFields, hint_at_misspelling};
-use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, nearest};
 use crate::base::text::quoted;
+use crate::features;
 use crate::message::checked::{field, has_to, text_field};
 use crate::message::mentions::mentions;
 use crate::message::status::CopyStatus;
@@ -46,9 +46,9 @@ pub(super) fn check(
             || is_decision(fields) => {}
         _ => problems.extend(check_content(fields)),
     }
-    claims::check(fields, kind, problems);
-    approvals::check(fields, kind, now, problems);
-    problems.extend(links::check(fields, kind));
+    for feature in features::ALL {
+        feature.check(fields, kind, now, problems);
+    }
     problems.extend(check_recipients(fields, kind));
 }
 

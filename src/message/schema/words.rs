@@ -6,7 +6,7 @@ use crate::message::table::{Fault, MESSAGE, Misfit, Place, Schema};
 use serde_json::{Map, Value};
 
 /// The fields of a message that is checked.
-pub(super) type CheckedFields = Map<String, Value>;
+pub(crate) type CheckedFields = Map<String, Value>;
 
 /// The problems of a value, in the order of the schema's fields.
 pub(super) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
@@ -109,7 +109,7 @@ fn shown(value: &Value) -> String {
 
 /// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
 /// the hint is given only if a wanted field is missing.
-pub(super) fn hint_at_misspelling(fields: &CheckedFields, wanted: &[&str]) -> String {
+pub(crate) fn hint_at_misspelling(fields: &CheckedFields, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
         let field = wanted

@@ -3,11 +3,10 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::to_the_second;
+use crate::features::approvals::decision::{ApprovalChange, DENIED};
+use crate::features::worklog::envelope::Envelope;
 use crate::log;
 use crate::log::lookup::{LoggedMessage, Viewer};
-use crate::message::claim;
-use crate::message::decision::{ApprovalChange, DENIED};
-use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::message::reference::bare;
 use crate::message::status::CopyStatus;
@@ -237,7 +236,7 @@ impl ThreadCollector {
         let from = record.sender();
         let approval = match record.facts.approvals.as_ref()? {
             ApprovalChange::Ask(terms) => {
-                let name = claim::name(from, record.id()?);
+                let name = id::full_name(from, record.id()?);
                 self.approvals
                     .insert(name, (record.seq, terms.title.clone()));
                 return None;

@@ -4,8 +4,8 @@
 use super::InboxMessage;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::features::claims::change::OFFER_ENDED;
 use crate::log::state;
-use crate::message::claim::OFFER_ENDED;
 use crate::message::status::CopyStatus;
 use crate::query::{claims, trace};
 use crate::room::Room;

@@ -1,8 +1,9 @@
 //! The change of claims by a traced message, and its present state.
 
+use crate::features::claims::change::ClaimChange;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
-use crate::message::claim::{self, ClaimChange};
+use crate::message::id;
 use serde::Serialize;
 
 /// The change by a message about claims.
@@ -34,7 +35,7 @@ impl ClaimTrace {
         message: &LoggedMessage,
         state: &RoomState,
     ) -> Option<ClaimTrace> {
-        let (name, claims) = (claim::name(&message.from, &message.id), &state.claims);
+        let (name, claims) = (id::full_name(&message.from, &message.id), &state.claims);
         // The claims of a renamed agent have its present name.
         let owner = state.holder(&message.from, message.seq);
         let owns = |subjects: &[String]| {

@@ -10,11 +10,12 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
 use crate::disk::{Meta, layout};
+use crate::features::approvals::decision::{self, ApprovalChange};
+use crate::features::claims::change::ClaimChange;
 use crate::log;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::log::state::{self, EXPIRED, IndexKey, IndexedLog, OVERDUE, OVERDUE_AT_LAST, RoomState};
-use crate::message::claim::{self, ClaimChange};
-use crate::message::decision::{self, ApprovalChange};
+use crate::message::id;
 use crate::message::id::{MAILBAG, far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
 use crate::message::status::{CopyStatus, Receipt};
@@ -242,7 +243,7 @@ impl<'a> MessageTracer<'a> {
     fn note_withdrawal(&mut self, record: &Record, receipts: &[Receipt], note: Option<&str>) {
         let LoggedMessage { seq, from, id, .. } = self.meant;
         if let Some(ApprovalChange::Withdraw { approvals }) = record.facts.approvals.as_ref()
-            && approvals.contains(&claim::name(from, id))
+            && approvals.contains(&id::full_name(from, id))
             && let Some(receipt) = receipts.iter().find(|receipt| receipt.seqs.contains(seq))
         {
             self.withdrawn = Some(StatusChange {
@@ -372,7 +373,7 @@ impl<'a> MessageTracer<'a> {
         let by_name =
             || text(record, "in_reply_to").is_some_and(|reply| self.meant.is_named_by(&reply));
         if let Some(ApprovalChange::Decide { approval, .. }) = record.facts.approvals.as_ref() {
-            return *approval == claim::name(from, id);
+            return *approval == id::full_name(from, id);
         }
         let is_to_sender = record.recipients().any(|(to, _)| to == from);
         record.accepted().and_then(|accepted| accepted.answers) == Some(*seq)
@@ -393,7 +394,7 @@ impl<'a> MessageTracer<'a> {
             return self.note_to_recipients(record, NOT_DELIVERED, None);
         }
         let about = record.about().and_then(|about| about.split_once(' '));
-        let name = claim::name(&self.meant.from, &self.meant.id);
+        let name = id::full_name(&self.meant.from, &self.meant.id);
         let (event, outcome) = match (record.facts.approvals.as_ref(), about) {
             (Some(ApprovalChange::Expire { approval, option }), _) if *approval == name => {
                 let outcome = option.as_deref().unwrap_or(decision::DENIED);

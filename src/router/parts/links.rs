@@ -2,7 +2,7 @@
 
 use crate::base::limits;
 use crate::disk::Meta;
-use crate::message::link::StreamAcknowledgement;
+use crate::message::carried::StreamAcknowledgement;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;

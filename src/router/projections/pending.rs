@@ -9,7 +9,7 @@ use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::log::state::items::{self, OpenItemKind};
 use crate::log::state::{self, RoomState};
 use crate::message::subject::ComparisonBudget;
-use crate::message::{Priority, claim, id};
+use crate::message::{Priority, id};
 use crate::room::sessions::SessionCalls;
 use crate::room::signs;
 use crate::router::projections::ProjectionView;
@@ -227,7 +227,7 @@ fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Pen
             OpenItemKind::Rejection => ("rejection", format!("mailbag rejected show {seq}")),
         };
         let (title, blocked) = (title.clone(), *kind == OpenItemKind::Question);
-        let message = claim::name(from, id);
+        let message = id::full_name(from, id);
         let asker = state.holder(from, *seq);
         (
             Cow::Borrowed(&item.of[..]),

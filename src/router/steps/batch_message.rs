@@ -3,7 +3,7 @@
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::log::LogPosition;
-use crate::message::link::{EnclosedFile, IncomingItem, RemoteReceipt};
+use crate::message::carried::{EnclosedFile, IncomingItem, RemoteReceipt};
 use crate::message::record::{Facts, RecipientGroup, RouterAction};
 use crate::message::{Message, id};
 use serde_json::Value;

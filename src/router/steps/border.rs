@@ -2,8 +2,8 @@
 
 use crate::base::error::Problem;
 use crate::base::hash::is_hash_of;
+use crate::features::links::item::reason_to_stay;
 use crate::message::id::{HUMAN, tag_of};
-use crate::message::link::reason_to_stay;
 use crate::message::record::RecipientGroup;
 use crate::message::{Message, TypeSenders, behaviour};
 use serde_json::Value;

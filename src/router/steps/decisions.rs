@@ -7,9 +7,11 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, shell_word, to_the_second};
 use crate::base::{limits, sanitize};
+use crate::features::approvals::decision::{
+    self, ApprovalChange, ApprovalTerms, DeadlineOutcome, PinnedKey,
+};
 use crate::log::state::RoomState;
 use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
-use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome, PinnedKey};
 use crate::message::record::{Facts, RecipientGroup};
 use crate::message::reference::ReferenceResolution;
 use crate::message::status::Receipt;

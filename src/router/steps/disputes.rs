@@ -6,11 +6,11 @@ use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;
 use crate::base::{limits, sanitize};
+use crate::features::approvals::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
 use crate::log::state::RoomState;
 use crate::log::state::disputes::{Dispute, Disputes};
-use crate::message::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
 use crate::message::record::{Facts, RecipientGroup};
-use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id, object, schema};
+use crate::message::{APPROVAL, ESCALATION, Message, Priority, id, object};
 use crate::room::resolve::{self, Availability, RecipientRule};
 use crate::room::settings::EscalationSettings;
 use crate::router::parts::{NoticeText, RoomConfig, is_argued_out};
@@ -60,7 +60,7 @@ impl<'a> DisputeJudge<'a> {
                 thread: match (known, thread) {
                     (Some(one), _) => one.thread.clone(),
                     (None, Some(thread)) => thread.to_owned(),
-                    (None, None) => claim::name(agent, message.id()),
+                    (None, None) => id::full_name(agent, message.id()),
                 },
                 title: parties::title(message),
             },
@@ -254,7 +254,7 @@ fn options(one: &Dispute) -> Vec<String> {
         }
     }
     options.push("no proposal".to_owned());
-    if schema::check_options(&options).is_some() {
+    if crate::features::approvals::check_options(&options).is_some() {
         for (n, option) in options.iter_mut().enumerate() {
             *option = format!("{}: {option}", n + 1);
         }

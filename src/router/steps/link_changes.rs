@@ -4,9 +4,10 @@ use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentIte
 use crate::base::error::{Problem, Result};
 use crate::base::test_sizes;
 use crate::base::text::listed;
+use crate::features::links::item::has_message;
 use crate::log::state::{LINK_REMOVED, LinkState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
-use crate::message::link::{LinkChange, has_message};
+use crate::message::carried::LinkChange;
 use crate::message::record::{Facts, MessageName, Record};
 use crate::message::{Message, object};
 use crate::room::links;

@@ -6,11 +6,11 @@ use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
+use crate::features::claims::change::ClaimChange;
 use crate::log::state::RoomState;
 use crate::log::state::claims::{
     ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim, parsed,
 };
-use crate::message::claim::ClaimChange;
 use crate::message::record::{Facts, RecipientGroup};
 use crate::message::subject::{ClaimSubject, ComparisonBudget, cover_everything};
 use crate::message::title::title_of_fields;

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{IncomingStream, RoomState};
-use crate::message::link::IncomingItem;
+use crate::message::carried::IncomingItem;
 use crate::room::outbox::{
     FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile, SenderTurn,
 };

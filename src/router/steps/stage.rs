@@ -13,7 +13,7 @@ use crate::message::record::{
     MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
 };
 use crate::message::status::Receipt;
-use crate::message::{Message, Priority, id, link};
+use crate::message::{Message, Priority, id};
 use crate::room::resolve::RecipientRule;
 use crate::room::settings::AcceptedAddress;
 use crate::router::parts::{
@@ -243,7 +243,8 @@ impl BatchStage<'_> {
             };
             record.acked = self.links.stage();
         }
-        let parsed = if message.is_none() && !link::tags(&record).is_empty() {
+        let is_far = |(agent, _): (&Arc<str>, &str)| id::tag_of(agent).is_some();
+        let parsed = if message.is_none() && record.recipients().any(is_far) {
             record.message_fields()
         } else {
             None

@@ -3,9 +3,11 @@
 use super::batch_message::ItemArrival;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
+use crate::features::links::item as link;
+use crate::features::links::item::LinkItem;
 use crate::log::state::{IncomingStream, RoomState};
+use crate::message::carried::IncomingItem;
 use crate::message::id::far;
-use crate::message::link::{self, IncomingItem, LinkItem};
 use serde_json::Value;
 use std::sync::Arc;
 

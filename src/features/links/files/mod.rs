@@ -5,9 +5,9 @@ mod carry;
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
+use crate::features::links::item as link;
 use crate::log::state::{LinkState, UnconfirmedItem};
 use crate::log::{LogPosition, RecordReader};
-use crate::message::link;
 use crate::room::links::{LinkEndState, ReportedAgent, items, roster};
 use crate::room::registry::Registry;
 use crate::room::settings::{Carrier, LinkSettings};

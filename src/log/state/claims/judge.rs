@@ -5,8 +5,8 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::text::{shell_word, to_the_second};
+use crate::features::claims::change::{ClaimChange, ClaimTerms};
 use crate::message::address::quoted;
-use crate::message::claim::{ClaimChange, ClaimTerms};
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::subject::{ClaimSubject, ComparisonBudget};
 use std::collections::{BTreeSet, HashSet};
@@ -70,7 +70,7 @@ pub struct ConflictingClaim<'a> {
     /// Its subject.
     pub claim: &'a ClaimSubject,
     /// The time of the grant or of the message, in microseconds since 1970.
-    #[serde(with = "crate::message::claim::rfc3339")]
+    #[serde(with = "crate::base::rfc3339")]
     pub since: i64,
     /// Its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,9 @@ pub use judge::{ClaimRequest, ConflictingClaim, OfferAnswer};
 
 use super::ChangeSource;
 use super::clock::ClockShift;
-use crate::message::claim::{self, ClaimChange, lease, rfc3339};
+use crate::base::rfc3339;
+use crate::features::claims::change::{ClaimChange, lease};
+use crate::message::id;
 use crate::message::subject::{ClaimSubject, ComparisonBudget, PreparedPath};
 use index::SubjectIndex;
 use serde::{Deserialize, Serialize};
@@ -167,7 +169,7 @@ impl Claims {
                     // It keeps its place.
                     Some(one) => (one.lease, one.purpose) = (lease, purpose.or(one.purpose.take())),
                     None => {
-                        let (claim, agent) = (claim::name(from, id), from.clone());
+                        let (claim, agent) = (id::full_name(from, id), from.clone());
                         self.waiting.push(WaitingClaim {
                             claim,
                             agent,
@@ -215,7 +217,7 @@ impl Claims {
             }
             ClaimChange::Offer { to, claims } => {
                 let (offer, from, to, subjects) = (
-                    claim::name(from, id),
+                    id::full_name(from, id),
                     from.clone(),
                     to.clone(),
                     parsed(claims),

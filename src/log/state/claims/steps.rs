@@ -2,7 +2,7 @@
 
 use super::ClaimRequest;
 use super::tests::{ClaimRoom, claim, name, subjects};
-use crate::message::claim::{ClaimChange, ClaimTerms};
+use crate::features::claims::change::{ClaimChange, ClaimTerms};
 use crate::message::subject::steps_of;
 
 /// The most steps that the comparisons for a message take: the bound, and the last comparison.

@@ -2,7 +2,8 @@
 
 use super::{ChangeSource, ClaimOffer, ClaimRequest, Claims, OfferAnswer, OwnedClaim};
 use crate::base::clock::Stamp;
-use crate::message::claim::{self, ClaimChange, ClaimTerms};
+use crate::features::claims::change::{ClaimChange, ClaimTerms};
+use crate::message::id;
 use crate::message::subject::{ClaimSubject, ComparisonBudget};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -62,7 +63,7 @@ impl ClaimRoom {
                 id: &id,
             },
         );
-        claim::name(from, &id)
+        id::full_name(from, &id)
     }
 
     fn owner(&self, path: &str) -> Option<&str> {

@@ -1,9 +1,10 @@
 //! Changes of ownership, as records of the log have them.
 
-use crate::base::clock::Stamp;
 use crate::base::text::listed;
+use crate::message::object;
+use crate::message::record::EventKind;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// A change of ownership. A message is named `<sender>/<id>`, subjects are in their normal form.
@@ -85,12 +86,31 @@ pub struct ClaimTerms {
 /// The status of an offer.
 const OFFERED: &str = "offered";
 
-/// The name of a message in a change.
-pub fn name(sender: &str, id: &str) -> String {
-    format!("{sender}/{id}")
+/// The renaming of an agent.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentRenaming<'c> {
+    /// The name so far.
+    pub of: &'c Arc<str>,
+    /// The agent.
+    pub to: &'c Arc<str>,
+    /// The records of unread copies, if the agent also had its own copy of the message.
+    pub twice: &'c [u64],
 }
 
 impl ClaimChange {
+    /// The renaming that moves claims to another name.
+    pub fn renaming(&self) -> Option<AgentRenaming<'_>> {
+        match self {
+            ClaimChange::Rename { of, to, twice } => Some(AgentRenaming { of, to, twice }),
+            _ => None,
+        }
+    }
+
+    /// Returns true if it offers claims to another agent.
+    pub fn is_offer(&self) -> bool {
+        matches!(self, ClaimChange::Offer { .. })
+    }
+
     /// A short form of the change: `src/auth/** · granted`. `None` for a change of the router,
     /// because its notice has the text.
     pub fn summary(&self) -> Option<String> {
@@ -110,6 +130,35 @@ impl ClaimChange {
             | ClaimChange::Cut { .. } => return None,
         };
         Some(format!("{what} · {status}"))
+    }
+
+    /// The kind of the event, and its fields. The record has this kind, and `actor` made the change.
+    pub(crate) fn event(&self, record: EventKind, actor: &str) -> (String, Map<String, Value>) {
+        let (word, fields) = match self {
+            ClaimChange::Grant(terms) => (
+                "granted",
+                json!({"claims": terms.claims, "purpose": terms.purpose}),
+            ),
+            ClaimChange::Queue(terms) => (
+                "queued",
+                json!({"claims": terms.claims, "purpose": terms.purpose}),
+            ),
+            ClaimChange::Dequeue { claim } => ("granted", json!({"claim": claim})),
+            ClaimChange::Skip { claim } => ("skipped", json!({"claim": claim})),
+            ClaimChange::Release { of, claims, .. } if record == EventKind::Notice => {
+                ("lapsed", json!({"of": of, "claims": claims}))
+            }
+            ClaimChange::Release { of, claims, .. } if **of != *actor => {
+                ("overridden", json!({"of": of, "claims": claims}))
+            }
+            ClaimChange::Release { claims, .. } => ("released", json!({"claims": claims})),
+            ClaimChange::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
+            ClaimChange::Accept { offer } => ("accepted", json!({"offer": offer})),
+            ClaimChange::Decline { offer } => ("declined", json!({"offer": offer})),
+            ClaimChange::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
+            ClaimChange::Cut { of, .. } => ("session_ended", json!({"of": of})),
+        };
+        (format!("claim.{word}"), object(fields))
     }
 }
 
@@ -157,25 +206,5 @@ pub mod lease {
         let text = Cow::<'de, str>::deserialize(from)?;
         let lease = span(&text).ok_or_else(|| D::Error::custom("not a duration"))?;
         Ok(lease.as_secs())
-    }
-}
-
-/// Writes a time in microseconds since 1970 as RFC 3339 text, for `#[serde(with = …)]`.
-pub mod rfc3339 {
-    use super::Stamp;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use std::borrow::Cow;
-
-    /// Writes it.
-    pub fn serialize<S: Serializer>(micros: &i64, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&Stamp::from_micros(*micros))
-    }
-
-    /// Reads it.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-        let text = Cow::<'de, str>::deserialize(from)?;
-        Stamp::parse(&text)
-            .map(Stamp::micros)
-            .ok_or_else(|| D::Error::custom("not an RFC 3339 time"))
     }
 }

@@ -3,16 +3,12 @@
 //! Each direction of a link is a *stream*: items with the numbers 1, 2, 3, without gaps, each with the digest of the item
 //! before. An item is made from its record alone, so that it can be made again from the log.
 
-pub use super::carried::{
-    EnclosedFile, IncomingItem, LinkChange, OutgoingItem, RemoteReceipt, StreamAcknowledgement,
-};
-
-use super::checked::digest_of;
-use super::id::{self, far, tag_of};
-use super::record::{EventKind, Record};
-use super::reference::Reference;
-use super::{Message, TypeSenders, behaviour};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
+use crate::message::carried::{EnclosedFile, OutgoingItem, RemoteReceipt};
+use crate::message::id::{self, far, tag_of};
+use crate::message::record::{EventKind, Record};
+use crate::message::reference::Reference;
+use crate::message::{Message, TypeSenders, behaviour, digest_of};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

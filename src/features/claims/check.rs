@@ -1,12 +1,12 @@
 //! The rules for messages that change the ownership of work.
 
-use super::words::{CheckedFields, hint_at_misspelling};
 use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::text::quoted;
-use crate::message::checked::{field, text_field};
+use crate::message::schema::{CheckedFields, hint_at_misspelling};
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, is_offer};
+use crate::message::{field, text_field};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const CLAIM_LEASE_LEAST: Duration = Duration::from_secs(60);
 /// The longest lease that a claim can ask for, so that no claim of a dead agent stays forever.
 const CLAIM_LEASE_MOST: Duration = Duration::from_secs(7 * 86_400);
 
-/// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
+/// Adds all violations to `problems`.
 pub(super) fn check(fields: &CheckedFields, kind: &str, problems: &mut Vec<Problem>) {
     if matches!(kind, "accept" | "decline") {
         problems.extend(check_offer(fields, kind));

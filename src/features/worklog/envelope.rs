@@ -1,18 +1,12 @@
 //! Events: the records about the work that people read, in one form for all kinds.
 
-use super::checked::text_items;
-use super::claim::ClaimChange;
-use super::decision::ApprovalChange;
-use super::record::{EventKind, MessageHead, Record};
-use super::table::{TYPES, behaviour};
-use super::types::{DECISION, is_session_event};
 use crate::base::text::joined;
+use crate::log::state::CHARTER;
+use crate::message::record::{EventKind, MessageHead, Record};
+use crate::message::{DECISION, TYPES, behaviour, text_items};
 use memchr::memmem::Finder;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::LazyLock;
-
-/// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
-pub const CHARTER: &str = "charter";
 
 /// The kinds of the changes that are events.
 const CHANGE_KINDS: [&str; 17] = [
@@ -122,8 +116,8 @@ impl Envelope {
             record.facts.approvals.as_ref(),
             text("type")?,
         ) {
-            (Some(change), ..) => claim_event(change, record.kind(), &actor),
-            (_, Some(step), kind) => approval_event(step, kind),
+            (Some(change), ..) => change.event(record.kind(), &actor),
+            (_, Some(step), kind) => step.event(kind),
             (_, _, kind) if behaviour(&kind).event => (kind, Map::new()),
             _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
             _ => return None,
@@ -241,88 +235,4 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
         }
     }
     links
-}
-
-/// The kind of a step of an approval or of a disagreement, and its fields. The kind of a
-/// disagreement is its session event.
-fn approval_event(step: &ApprovalChange, kind: String) -> (String, Map<String, Value>) {
-    let of_thread = |event: &str, thread: &str| {
-        let kind = if is_session_event(&kind) {
-            kind.clone()
-        } else {
-            event.to_owned()
-        };
-        (kind, fields_with_value(json!({"thread": thread})))
-    };
-    let (word, fields) = match step {
-        ApprovalChange::Ask(terms) => (
-            "asked",
-            json!({"title": terms.title, "options": terms.options}),
-        ),
-        ApprovalChange::Decide {
-            approval,
-            option,
-            title,
-            ..
-        } => (
-            "decided",
-            json!({"approval": approval, "option": option, "title": title}),
-        ),
-        ApprovalChange::Expire { approval, option } => {
-            ("expired", json!({"approval": approval, "option": option}))
-        }
-        ApprovalChange::Withdraw { approvals } => ("withdrawn", json!({"approvals": approvals})),
-        ApprovalChange::Escalate { approval, to, .. } => {
-            ("escalated", json!({"approval": approval, "to": to}))
-        }
-        ApprovalChange::Propose { thread, .. } => return of_thread("proposal.created", thread),
-        ApprovalChange::Object { thread, .. } => return of_thread("objection.raised", thread),
-        ApprovalChange::Settle { thread } => return of_thread("decision.recorded", thread),
-        ApprovalChange::Dispute { thread, .. } => return of_thread("escalation.requested", thread),
-    };
-    (format!("approval.{word}"), fields_with_value(fields))
-}
-
-/// The fields that have a value.
-fn fields_with_value(fields: Value) -> Map<String, Value> {
-    match fields {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
-        _ => Map::new(),
-    }
-}
-
-/// The kind of a change of ownership, and its fields.
-fn claim_event(
-    change: &ClaimChange,
-    event: EventKind,
-    actor: &str,
-) -> (String, Map<String, Value>) {
-    let (word, fields) = match change {
-        ClaimChange::Grant(terms) => (
-            "granted",
-            json!({"claims": terms.claims, "purpose": terms.purpose}),
-        ),
-        ClaimChange::Queue(terms) => (
-            "queued",
-            json!({"claims": terms.claims, "purpose": terms.purpose}),
-        ),
-        ClaimChange::Dequeue { claim } => ("granted", json!({"claim": claim})),
-        ClaimChange::Skip { claim } => ("skipped", json!({"claim": claim})),
-        ClaimChange::Release { of, claims, .. } if event == EventKind::Notice => {
-            ("lapsed", json!({"of": of, "claims": claims}))
-        }
-        ClaimChange::Release { of, claims, .. } if **of != *actor => {
-            ("overridden", json!({"of": of, "claims": claims}))
-        }
-        ClaimChange::Release { claims, .. } => ("released", json!({"claims": claims})),
-        ClaimChange::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
-        ClaimChange::Accept { offer } => ("accepted", json!({"offer": offer})),
-        ClaimChange::Decline { offer } => ("declined", json!({"offer": offer})),
-        ClaimChange::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
-        ClaimChange::Cut { of, .. } => ("session_ended", json!({"of": of})),
-    };
-    (format!("claim.{word}"), fields_with_value(fields))
 }

@@ -1,13 +1,12 @@
 //! Approvals and their decisions, as records of the log have them.
 
-use super::checked::text_items;
-use super::claim::rfc3339;
-use super::priority::Priority;
 use crate::base::clock::{self, Stamp};
 use crate::base::limits;
+use crate::base::rfc3339;
 use crate::base::text::listed;
+use crate::message::{Priority, is_session_event, object, text_items};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// A record's change of approvals and decisions. A message is named `<sender>/<id>`.
@@ -141,6 +140,55 @@ impl ApprovalChange {
             ApprovalChange::Withdraw { approvals } => Some(outcome(&listed(approvals), WITHDRAWN)),
             _ => None,
         }
+    }
+
+    /// Returns true if the supervisor is asked to decide.
+    pub fn is_dispute(&self) -> bool {
+        matches!(self, ApprovalChange::Dispute { .. })
+    }
+
+    /// The kind of the event, and its fields. The kind of a disagreement is its session event, if its message has one of
+    /// these types.
+    pub(crate) fn event(&self, kind: String) -> (String, Map<String, Value>) {
+        let of_thread = |event: &str, thread: &str| {
+            let kind = if is_session_event(&kind) {
+                kind.clone()
+            } else {
+                event.to_owned()
+            };
+            (kind, object(json!({"thread": thread})))
+        };
+        let (word, fields) = match self {
+            ApprovalChange::Ask(terms) => (
+                "asked",
+                json!({"title": terms.title, "options": terms.options}),
+            ),
+            ApprovalChange::Decide {
+                approval,
+                option,
+                title,
+                ..
+            } => (
+                "decided",
+                json!({"approval": approval, "option": option, "title": title}),
+            ),
+            ApprovalChange::Expire { approval, option } => {
+                ("expired", json!({"approval": approval, "option": option}))
+            }
+            ApprovalChange::Withdraw { approvals } => {
+                ("withdrawn", json!({"approvals": approvals}))
+            }
+            ApprovalChange::Escalate { approval, to, .. } => {
+                ("escalated", json!({"approval": approval, "to": to}))
+            }
+            ApprovalChange::Propose { thread, .. } => return of_thread("proposal.created", thread),
+            ApprovalChange::Object { thread, .. } => return of_thread("objection.raised", thread),
+            ApprovalChange::Settle { thread } => return of_thread("decision.recorded", thread),
+            ApprovalChange::Dispute { thread, .. } => {
+                return of_thread("escalation.requested", thread);
+            }
+        };
+        (format!("approval.{word}"), object(fields))
     }
 
     /// The question that a decision settles, in one line.

@@ -1,12 +1,12 @@
 //! The rules for messages that change a link to another room.
 
-use super::words::{CheckedFields, hint_at_misspelling};
+use super::item::ACTIONS;
 use crate::base::error::Problem;
 use crate::message::LINK;
-use crate::message::checked::text_field;
-use crate::message::link::ACTIONS;
+use crate::message::schema::{CheckedFields, hint_at_misspelling};
+use crate::message::text_field;
 
-/// A violation. A field of the wrong type is skipped, because the schema reports it.
+/// A violation.
 pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if kind != LINK {
         return None;

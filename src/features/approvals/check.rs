@@ -1,16 +1,17 @@
 //! The rules for messages that ask for a decision.
 
-use super::words::{CheckedFields, hint_at_misspelling};
+use super::decision;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::lookalike::{is_lookalike, skeleton};
 use crate::base::sanitize;
 use crate::base::text::quoted;
-use crate::message::checked::text_field;
-use crate::message::{APPROVAL, DECISION, decision};
+use crate::message::schema::{CheckedFields, hint_at_misspelling};
+use crate::message::text_field;
+use crate::message::{APPROVAL, DECISION};
 
-/// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
+/// Adds all violations to `problems`.
 pub(super) fn check(fields: &CheckedFields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
     if kind == DECISION {
         problems.extend(check_decision(fields));
