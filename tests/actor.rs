@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 /// A terminal program: starts a command in a terminal of its own. It has no parent except init, as if a person had
-/// started it, and the name in the first argument. Without a name it keeps its own.
+/// started it, and the name in the first argument. Without a name it keeps its own. The second argument is typed.
 const TERMINAL: &str = r#"
 import ctypes, json, os, pty, sys
-name, argv = sys.argv[1], sys.argv[2:]
+name, typed, argv = sys.argv[1], sys.argv[2], sys.argv[3:]
 ours, theirs = os.pipe()
 if os.fork() == 0:
     os.close(ours)
@@ -28,6 +28,7 @@ if os.fork() == 0:
     pid, fd = pty.fork()
     if pid == 0:
         os.execvp(argv[0], argv)
+    os.write(fd, typed.encode())
     shown = b""
     while True:
         try:
@@ -51,9 +52,21 @@ fn asked() -> World {
     world
 }
 
-/// The status and the output of a shell script in a terminal program of this name. `MAILBAG` stands for the program with its
-/// room, `CLEAN` for a command that clears the environment. Nothing if this machine hides the parents of its processes.
+/// The status and the output of a line at the prompt of a shell, in a terminal program of this name. The person answers yes.
 fn in_terminal(world: &World, name: &str, script: &str) -> Option<(i32, String)> {
+    typed(world, name, &["sh", "-m", "-c"], script, "y\n")
+}
+
+/// The status and the output of a shell script in a terminal program of this name, by this shell, with this typed text.
+/// `MAILBAG` stands for the program with its room, `CLEAN` for a command that clears the environment. Nothing if this machine
+/// hides the parents of its processes.
+fn typed(
+    world: &World,
+    name: &str,
+    shell: &[&str],
+    script: &str,
+    text: &str,
+) -> Option<(i32, String)> {
     if let Some(reason) = ProcessAncestry::of_this_process().hidden {
         skip(reason);
         return None;
@@ -71,9 +84,12 @@ fn in_terminal(world: &World, name: &str, script: &str) -> Option<(i32, String)>
         .replace("MAILBAG ", &format!("{ours} "))
         .replace("CLEAN", &clean);
     let script = script.replace("DIGEST", &world.digest("human", "d"));
+    let script = format!("{script}\nstatus=$?; exit $status");
     let mut driver = Command::new("python3");
     driver
-        .args(["-c", TERMINAL, name, "sh", "-c", &script])
+        .args(["-c", TERMINAL, name, text])
+        .args(shell)
+        .arg(script)
         .current_dir(world.path())
         .env_clear();
     driver
@@ -125,14 +141,35 @@ fn a_person_at_a_terminal_decides_also_with_a_pipe() {
         return;
     };
     assert!(status == 0 && shown.contains("Deploy?"), "{shown}");
-    let (status, shown) = in_terminal(
-        &world,
-        "xterm",
-        "MAILBAG decide d yes --digest DIGEST | cat",
-    )
-    .expect("a terminal");
+    let decide = "MAILBAG decide d yes --digest DIGEST | cat";
+    let (_, shown) =
+        typed(&world, "xterm", &["sh", "-m", "-c"], decide, "n\n").expect("a terminal");
+    assert!(
+        shown.contains("Do you want to decide as human? [y/N]"),
+        "{shown}"
+    );
+    assert!(shown.contains("the answer was no"), "{shown}");
+    assert_eq!(steps(&world), ["ask"]);
+    let (status, shown) = in_terminal(&world, "xterm", decide).expect("a terminal");
     assert!(status == 0 && shown.contains("decided"), "{shown}");
     assert_eq!(steps(&world), ["ask", "decide"]);
+}
+
+#[test]
+fn a_command_of_a_script_or_another_program_in_the_terminal_is_not_of_the_person() {
+    let world = asked();
+    script(&world, "tool", &format!("env -i PATH=\"$PATH\" {DECIDE}"));
+    rejected(&world, "./tool", "(tool) runs a script");
+    let runs = format!("timeout --foreground 60 {DECIDE}");
+    rejected(&world, &runs, "(timeout) is not a shell");
+    let background = format!("{DECIDE} & wait");
+    rejected(&world, &background, "not in the foreground");
+    for shell in [&["sh", "-c"][..], &["sh", "-e", "-c"]] {
+        if let Some((_, shown)) = typed(&world, "tmux", shell, DECIDE, "y\n") {
+            assert!(shown.contains("only a person can"), "{shown}");
+        }
+    }
+    assert_eq!(steps(&world), ["ask"]);
 }
 
 #[test]
@@ -176,7 +213,7 @@ fn a_command_below_exec_is_an_agent_with_a_cleared_environment_a_terminal_and_no
         "{exec} sh -c \"CLEAN setsid -f script -qec '{DECIDE}; echo done' out >/dev/null; \
          until grep -q done out; do :; done\" | cat; cat out"
     );
-    rejected(&world, &detached, "starts programs for agents");
+    rejected(&world, &detached, "runs a script, and not a prompt");
 }
 
 #[test]
@@ -195,20 +232,6 @@ fn a_command_below_a_client_is_an_agent_whatever_started_the_client() {
 }
 
 #[test]
-fn a_command_below_a_process_that_a_hook_recorded_is_an_agent() {
-    let world = asked();
-    let hook = json!({"hook_event_name": "SessionStart", "session_id": "s1", "cwd": world.path(), "source": "startup"});
-    script(
-        &world,
-        "tool",
-        &format!(
-            "echo '{hook}' | MAILBAG_AGENT=bob MAILBAG hook claude >hooked\n env -i PATH=\"$PATH\" {DECIDE}"
-        ),
-    );
-    rejected(&world, "./tool", "(tool) is the session of bob");
-}
-
-#[test]
 fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
     let world = asked();
     rejected(
@@ -216,17 +239,8 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
         &format!("setsid -w {DECIDE}"),
         "no controlling terminal",
     );
-    rejected(
-        &world,
-        &format!("CI=true {DECIDE}"),
-        "the environment has CI",
-    );
-    if let Some((_, shown)) = in_terminal(&world, "", DECIDE) {
-        assert!(
-            shown.contains("has ended") && steps(&world) == ["ask"],
-            "{shown}"
-        );
-    }
+    let exec = format!("exec {DECIDE}");
+    rejected(&world, &exec, "no shell started this process");
     match rustix::process::geteuid().is_root() {
         true => rejected(
             &world,
@@ -410,18 +424,6 @@ fn an_unknown_caller_reads_and_sends_also_as_human() {
     }
     let unnamed = world.run_env("inbox", "MAILBAG_TEST_ANCESTRY", "unknown");
     assert_contains!(unnamed.fails(2), "unidentified session");
-}
-
-#[test]
-fn exec_takes_its_ended_orphans_from_the_process_table() {
-    let world = World::new();
-    let run = "MAILBAG exec --id t --role x -- sh -c 'setsid -f sh -c \"echo \\$\\$ >first\"; \
-               for i in $(seq 600); do [ -s first ] && [ ! -d /proc/$(cat first) ] && break; sleep 0.1; done; \
-               [ -d /proc/$(cat first) ] || echo gone'";
-    let Some((status, shown)) = in_terminal(&world, "xterm", run) else {
-        return;
-    };
-    assert!(status == 0 && shown.contains("gone"), "{shown}");
 }
 
 #[test]

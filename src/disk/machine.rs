@@ -178,6 +178,20 @@ pub fn home_of(uid: u32) -> Option<PathBuf> {
     found.map(|user| user.dir).filter(|home| home.is_absolute())
 }
 
+/// The shells of this machine and of this user, without symbolic links.
+pub fn shells() -> Vec<PathBuf> {
+    let listed = paths::read_text(Path::new("/etc/shells")).unwrap_or_default();
+    let own = nix::unistd::User::from_uid(real_user().into())
+        .ok()
+        .flatten();
+    let listed = listed.lines().filter(|line| line.starts_with('/'));
+    listed
+        .map(PathBuf::from)
+        .chain(own.map(|user| user.shell))
+        .map(|shell| shell.real_path().unwrap_or(shell))
+        .collect()
+}
+
 /// The value of an environment variable that is set and not empty.
 pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
@@ -321,6 +335,12 @@ pub fn ancestors(most: usize) -> Vec<(Process, String)> {
 pub(super) struct ProcessStat {
     pub(super) process: Process,
     pub(super) parent: u32,
+    /// Its process group.
+    pub(super) group: u32,
+    /// The process that began its session.
+    pub(super) session: u32,
+    /// The process group in the foreground of its terminal. `None` without a terminal.
+    pub(super) foreground: Option<u32>,
     pub(super) name: String,
     /// The letter of its state: proc_pid_stat(5).
     pub(super) state: String,
@@ -340,7 +360,10 @@ pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
     let mut fields = tail.split_whitespace();
     let state = fields.next()?.to_owned();
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    let foreground = fields.nth(1)?.parse().ok().filter(|group| *group > 0);
+    let started = fields.nth(13)?.parse().ok()?;
     Some(ProcessStat {
         process: Process {
             pid,
@@ -348,6 +371,9 @@ pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
             namespace: namespace(),
         },
         parent,
+        group,
+        session,
+        foreground,
         name,
         state,
     })

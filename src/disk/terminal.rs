@@ -8,12 +8,16 @@ use rustix::termios::{
     tcgetwinsize, tcsetattr,
 };
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 
-/// Returns true if this process has a controlling terminal, even if its input and output are not a terminal.
-pub fn has_controlling_terminal() -> bool {
-    File::open("/dev/tty").is_ok()
+/// Asks a question at this process' terminal, even if its input and output are not a terminal. Returns the typed line.
+pub fn ask(question: &str) -> io::Result<String> {
+    let mut tty = File::options().read(true).write(true).open("/dev/tty")?;
+    write!(tty, "{question} ")?;
+    let mut answer = String::new();
+    BufReader::new(tty).read_line(&mut answer)?;
+    Ok(answer)
 }
 
 /// Sends a signal to a process. Does nothing if the process has ended.

@@ -11,6 +11,7 @@ use crate::base::sanitize;
 use crate::base::text::{count_of, to_the_second};
 use crate::cli::exit::Exit;
 use crate::disk::terminal;
+use crate::room::actor;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -354,21 +355,12 @@ impl CommandOutput {
 
     /// Asks the person at the terminal; `None` without a terminal. Any answer but yes means no.
     pub(crate) fn ask(&self, question: &str) -> Result<Option<bool>> {
-        let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
         if !self.can_ask() {
             return Ok(None);
         }
         let question = format!("{} [y/N]", sanitize::line(question));
         let lines = folded(&question, Some(terminal_width()), INDENT);
-        write!(stderr, "{} ", lines.join("\n")).doing("write to", "standard error")?;
-        let mut answer = String::new();
-        stdin
-            .read_line(&mut answer)
-            .doing("read", "standard input")?;
-        Ok(Some(matches!(
-            answer.trim(),
-            "y" | "Y" | "yes" | "Yes" | "YES"
-        )))
+        actor::ask(&lines.join("\n")).map(Some)
     }
 
     /// A problem that does not end the command.

@@ -12,8 +12,7 @@ use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::commands::follow;
 use crate::commands::wait::StandbyRouter;
-use crate::disk::terminal::Pid;
-use crate::disk::{OrphanProcesses, machine};
+use crate::disk::machine;
 use crate::room::Room;
 use session::{ExecSession, warn_on_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -121,9 +120,6 @@ struct RunEventQueue {
     renewal: Instant,
     /// Whether a signal now ends the process immediately.
     finishing: Arc<AtomicBool>,
-    orphans: OrphanProcesses,
-    /// The command, which [`run`] waits for.
-    child: Option<Pid>,
 }
 
 impl RunEventQueue {
@@ -144,8 +140,6 @@ impl RunEventQueue {
             routing: StandbyRouter::new(room),
             renewal: Instant::now(),
             finishing,
-            orphans: OrphanProcesses::adopt(),
-            child: None,
         })
     }
 
@@ -182,7 +176,6 @@ impl RunEventQueue {
                 "cannot deliver pending mail: {e}"
             )));
         }
-        self.orphans.reap(self.child);
         self.renewal = session.renew(self.renewal, report);
         let left = deadline.map_or(Duration::MAX, |deadline| {
             deadline.saturating_duration_since(Instant::now())

@@ -131,7 +131,6 @@ fn attend(
     let pump = pump.as_deref();
     let pid = Pid::from_child(&child);
     watch(pid, events)?;
-    events.child = Some(pid);
     let (mut status, mut drained, mut seen) = (None, pump.is_none(), None);
     loop {
         if drained && let Some(status) = status {

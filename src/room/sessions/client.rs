@@ -38,11 +38,6 @@ impl KnownClient {
             .chain(self.marks)
             .map(|variable| (*variable, self.name))
     }
-
-    /// Returns true for the name of a program or a package of the client.
-    pub fn is_called(&self, name: &str) -> bool {
-        self.programs.contains(&name) || self.packages.contains(&name)
-    }
 }
 
 /// All known clients.
@@ -159,7 +154,7 @@ pub fn session_variables() -> impl Iterator<Item = (&'static str, &'static str)>
 }
 
 /// Processes between a client and its commands.
-pub(in crate::room) const SHELLS: [&str; 12] = [
+const SHELLS: [&str; 12] = [
     "sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice", "setsid",
     "mailbag",
 ];

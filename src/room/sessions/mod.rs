@@ -14,7 +14,6 @@ mod memory;
 mod told;
 
 pub use calls::{SessionCalls, SessionRunState, note_woken_again};
-pub(in crate::room) use client::SHELLS;
 pub use client::{
     CODEX, CallingSession, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
 };
