@@ -10,11 +10,9 @@ use super::kind::{Client, ClientQuestion, NamingMoment, SessionWakeMethod};
 use crate::base::error::{Error, Result};
 use crate::base::text::shell_path;
 use crate::base::written_path::write_path;
-use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
 use crate::room::actor::require_person;
-use crate::room::consent::forget_room;
-use crate::room::{self, Room, RoomRemoval};
+use crate::room::{self, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -82,9 +80,7 @@ pub enum RoomChange {
     Made,
     /// It was there before.
     Found,
-    /// It is removed.
-    Removed,
-    /// It stays, although the set-up is undone.
+    /// It stays, because it may have mail.
     Kept,
     /// There is none.
     Absent,
@@ -139,7 +135,7 @@ pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
     let clients = clients(asked);
     check_approvals(asked, &clients)?;
     let room = if asked.undo {
-        leaving(asked, &homes)?
+        leaving(asked, &homes)
     } else {
         wanted(asked, &homes)?
     };
@@ -200,7 +196,7 @@ pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
 impl ProjectSetup {
     /// Returns true if there is a change to make.
     pub fn changes(&self) -> bool {
-        matches!(self.room.change, RoomChange::Made | RoomChange::Removed)
+        self.room.change == RoomChange::Made
             || self.clients.iter().any(|client| !client.files.is_empty())
     }
 
@@ -235,7 +231,6 @@ impl ProjectSetup {
             tell(CompletedStep::Client(step))?;
         }
         if asked.undo {
-            self.room.apply()?;
             tell(CompletedStep::Room(&self.room))?;
         }
         Ok(())
@@ -243,17 +238,10 @@ impl ProjectSetup {
 }
 
 impl RoomStep {
-    fn apply(&mut self) -> Result<()> {
-        match self.change {
-            RoomChange::Made => self.path = init::begin(&self.path)?,
-            // An agent or a person may have used it in the meantime.
-            RoomChange::Removed => match Room::take_back(&self.path)? {
-                RoomRemoval::Kept(reason) => {
-                    (self.change, self.reason) = (RoomChange::Kept, Some(reason))
-                }
-                RoomRemoval::Absent | RoomRemoval::Removed => forget_room(&self.path)?,
-            },
-            RoomChange::Found | RoomChange::Kept | RoomChange::Absent => {}
+    fn apply(&self) -> Result<()> {
+        if self.change == RoomChange::Made {
+            room::check_not_a_link(self.path.clone())?;
+            Room::init(&self.path)?;
         }
         Ok(())
     }
@@ -454,52 +442,21 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
 }
 
 /// The room that is left when the set-up is undone.
-fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomStep> {
+fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> RoomStep {
     let named = asked.room.map(|room| layout::of_client(asked.from, room));
-    let is_named = named.is_some();
     let found = named.or_else(|| room::find(None, asked.from).ok());
     let path = found.unwrap_or_else(|| room::default_place(&homes.project));
-    let (change, reason) = if !asked.clients.is_empty() {
-        let change = if room::is_room(&path) {
-            RoomChange::Kept
-        } else {
-            RoomChange::Absent
-        };
-        (change, Some("only the named clients are undone".into()))
+    let (change, reason) = if room::is_room(&path) {
+        let reason = format!("with its mail; `rm -r {}` removes it", shell_path(&path));
+        (RoomChange::Kept, Some(reason))
     } else {
-        match Room::removal(&path)? {
-            RoomRemoval::Absent => (RoomChange::Absent, None),
-            // Another project uses it: the project around, the main worktree, or the project of a named room.
-            RoomRemoval::Removed
-                if room::is_room(&path) && !is_of_project(&path, &homes.project, is_named) =>
-            {
-                let other = path.parent().unwrap_or(&path).display();
-                let reason = format!("made for {other}; run `mailbag up --undo` there");
-                (RoomChange::Kept, Some(reason))
-            }
-            RoomRemoval::Removed => (RoomChange::Removed, None),
-            RoomRemoval::Kept(reason) => (RoomChange::Kept, Some(reason)),
-        }
+        (RoomChange::Absent, None)
     };
-    Ok(RoomStep {
+    RoomStep {
         path,
         change,
         reason,
-    })
-}
-
-/// Returns true if the room was made for this project. A named room in the usual place of another project is not.
-fn is_of_project(path: &Path, project: &Path, is_named: bool) -> bool {
-    let own = Dir::open(project).and_then(|dir| dir.meta());
-    let around = path
-        .parent()
-        .and_then(|above| Dir::open(above).ok()?.meta().ok());
-    let is_usual = path.file_name() == room::below(project).file_name();
-    let is_here = own
-        .ok()
-        .zip(around)
-        .is_some_and(|(own, around)| (own.device, own.inode) == (around.device, around.inode));
-    if is_usual { is_here } else { is_named }
+    }
 }
 
 /// The clients of the first two sessions: two clients, or one for both.

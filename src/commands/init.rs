@@ -43,12 +43,6 @@ impl InitReport {
     }
 }
 
-/// Creates a room that `take_back` may remove again, at the given directory, or at the top of the project. Returns its path.
-pub fn begin(place: &Path) -> Result<PathBuf> {
-    let (room, _) = Room::begin(place)?;
-    Ok(room.dir.path().to_path_buf())
-}
-
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
 pub fn init(asked: Option<&Path>, from: &Path) -> Result<(Room, InitReport)> {
     let place = match asked {

@@ -10,7 +10,6 @@
 
 pub mod actor;
 pub mod carriers;
-mod begun;
 pub mod charter;
 mod checked;
 mod choice;
@@ -38,7 +37,6 @@ mod trusted;
 mod turn;
 mod whole;
 
-pub use begun::RoomRemoval;
 pub use choice::{CompetingRoom, reason};
 pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode, RouterPresence};
 pub use nearby_room::{NearbyRoom, identity, near};

@@ -128,7 +128,6 @@ fn show_room(room: &RoomStep, cx: &mut CommandContext) -> Result<()> {
     let word = match room.change {
         RoomChange::Made => "created",
         RoomChange::Found => "using",
-        RoomChange::Removed => "removed",
         RoomChange::Kept => "kept",
         RoomChange::Absent => return Ok(()),
     };
@@ -214,11 +213,6 @@ fn preview(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
         RoomChange::Made => step(
             "room",
             &format!("would be created: {}", room_with_reason(&up.room)),
-            cx,
-        )?,
-        RoomChange::Removed => step(
-            "room",
-            &format!("would be removed: {}", up.room.path.display()),
             cx,
         )?,
         _ => show_room(&up.room, cx)?,

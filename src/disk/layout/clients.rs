@@ -8,15 +8,6 @@ use std::path::{Path, PathBuf};
 /// The instructions for agents in a project's directory. Most clients read this file.
 pub const AGENTS: &str = "AGENTS.md";
 
-/// Marks a room that `mailbag up` created, and that `mailbag up --undo` may remove while nothing is in it.
-pub const BEGUN: &str = "spool/begun";
-
-/// The temporary name of a room, beside its own, while it is created or removed.
-pub fn room_draft(room: &Path) -> PathBuf {
-    let name = room.file_name().unwrap_or_default().to_string_lossy();
-    room.with_file_name(format!(".{}.up", name.trim_start_matches('.')))
-}
-
 /// A file in a client's or a project's directory, or a room that a person names relative to it.
 pub fn of_client(directory: &Path, name: impl AsRef<Path>) -> PathBuf {
     directory.join(name)
@@ -78,17 +69,6 @@ pub const PAGE_LOCK: &str = "web.lock";
 /// The state of a room's page, by the digest of the room's path.
 pub fn page_state(digest: &str) -> String {
     format!("web-{}.json", digest.get(..32).unwrap_or(digest))
-}
-
-/// The file of a unit of the user's systemd.
-pub fn systemd_unit(name: &str) -> Option<PathBuf> {
-    let settings = user_directory("XDG_CONFIG_HOME", ".config")?;
-    Some(settings.join("systemd/user").join(name))
-}
-
-/// The file of an agent of launchd.
-pub fn launch_agent(name: &str) -> Option<PathBuf> {
-    Some(home()?.join(format!("Library/LaunchAgents/{name}.plist")))
 }
 
 /// A path as a person writes it: `~/` means the home directory.
