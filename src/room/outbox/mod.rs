@@ -22,7 +22,7 @@ pub use unready_files::UnreadyFiles;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use names::{LargeQueueSlots, OutboxNames};
+use names::OutboxNames;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -32,7 +32,6 @@ use std::sync::Arc;
 pub struct Outboxes {
     boxes: BTreeMap<Arc<str>, Outbox>,
     turns: VecDeque<Arc<str>>,
-    places: LargeQueueSlots,
 }
 
 #[derive(Default)]
@@ -72,8 +71,7 @@ impl Outboxes {
 
     /// Forgets an outbox.
     pub fn forget(&mut self, agent: &str) {
-        if let Some(mut outbox) = self.boxes.remove(agent) {
-            outbox.names.leave_place(&mut self.places);
+        if self.boxes.remove(agent).is_some() {
             self.turns.retain(|waiting| &**waiting != agent);
         }
     }
@@ -109,22 +107,17 @@ impl Outboxes {
 
     /// The next turn, with some names of the outbox. `None` if the queue is empty. Names are in the order of their
     /// events. After a scan they are sorted.
-    pub fn next_turn(&mut self, room: &Dir) -> Option<(Arc<str>, Result<SenderTurn>)> {
+    pub fn next_turn(&mut self, room: &Dir) -> Option<(Arc<str>, Result<OutboxFiles>)> {
         let agent = self.turns.pop_front()?;
         let outbox = self.boxes.get_mut(&agent)?;
         outbox.in_line = false;
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
-            outbox.names.fill(&dir, &mut self.places)?;
-            if outbox.names.is_empty() && outbox.names.is_scanning() {
-                return Ok(SenderTurn::Scanning);
-            }
-            let names = outbox.names.take(limits::TURN, &mut self.places);
-            Ok(SenderTurn::Files(OutboxFiles { dir, names }))
+            outbox.names.fill(&dir)?;
+            let names = outbox.names.take(limits::TURN);
+            Ok(OutboxFiles { dir, names })
         });
-        match &turn {
-            Ok(_) if outbox.names.is_done() => {}
-            Ok(_) => self.line_up(&agent),
-            Err(_) => outbox.names.leave_place(&mut self.places),
+        if turn.is_ok() && !outbox.names.is_done() {
+            self.line_up(&agent);
         }
         Some((agent, turn))
     }
@@ -142,8 +135,6 @@ impl Outboxes {
     pub fn rest(&mut self, agent: &Arc<str>, names: Vec<OsString>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         outbox.names.put_back(names);
-        // Other outboxes need the place.
-        outbox.names.shrink(&mut self.places);
         if std::mem::take(&mut outbox.in_line) {
             self.turns.retain(|waiting| waiting != agent);
         }
@@ -183,14 +174,6 @@ impl Outboxes {
     fn outbox(&mut self, agent: &Arc<str>) -> &mut Outbox {
         self.boxes.entry(agent.clone()).or_default()
     }
-}
-
-/// The work of one turn.
-pub enum SenderTurn {
-    /// New files of the outbox.
-    Files(OutboxFiles),
-    /// It has very many files, and their order is not known yet.
-    Scanning,
 }
 
 /// The files of one turn.

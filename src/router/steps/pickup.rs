@@ -6,9 +6,7 @@ use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{IncomingStream, RoomState};
 use crate::message::carried::IncomingItem;
-use crate::room::outbox::{
-    FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile, SenderTurn,
-};
+use crate::room::outbox::{FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile};
 use crate::router::parts::{
     BatchSpace, FileMessage, FileMessages, LinkAcknowledgements, MailIntake, MessageDelay,
     NoticeQueue, PendingWork, RoomConfig, RouterStorage, claim_item,
@@ -152,17 +150,14 @@ impl PickupStep<'_> {
                 break;
             };
             match turn {
-                Ok(SenderTurn::Files(files)) if self.intake.has_claims_of(&agent) => {
+                Ok(files) if self.intake.has_claims_of(&agent) => {
                     self.intake.outboxes().rest(&agent, files.names);
                     filling.batch.later.push(agent);
                 }
-                Ok(SenderTurn::Files(files)) => match layout::link_of(&agent) {
+                Ok(files) => match layout::link_of(&agent) {
                     Some(tag) => self.take_items(&agent, tag, &files, filling),
                     None => self.take_files(&agent, files, filling),
                 },
-                // Mail that was picked up does not wait for the rest of a long scan.
-                Ok(SenderTurn::Scanning) if filling.batch.is_empty() => {}
-                Ok(SenderTurn::Scanning) => break,
                 Err(e) => {
                     let place = layout::outbox(&agent).display().to_string();
                     if e.is_missing() {
