@@ -11,7 +11,7 @@ use crate::room::registry::Registry;
 use crate::room::resolve::{self, RecipientExplanation};
 use std::collections::BTreeSet;
 
-/// For each address: the agents that it reaches, the rule that applies, and why it does not reach the others.
+/// For each address: the agents that it reaches, each with its rule.
 pub fn explain(
     room: &Room,
     registry: &Registry,

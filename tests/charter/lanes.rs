@@ -5,16 +5,13 @@ use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
 
-fn reached(world: &World, address: &str) -> (Vec<String>, String) {
+fn reached(world: &World, address: &str) -> Vec<String> {
     let explained: Value = world.json(&["send", "--dry-run", address, ""]);
     let one = &explained["addresses"][0];
     let agents = one["reaches"].as_array().expect("recipients").iter();
-    (
-        agents
-            .map(|one| one["agent"].as_str().expect("an id").to_owned())
-            .collect(),
-        one["rule"].to_string(),
-    )
+    agents
+        .map(|one| one["agent"].as_str().expect("an id").to_owned())
+        .collect()
 }
 
 #[test]
@@ -65,14 +62,10 @@ fn a_name_of_the_registry_is_never_taken_over_by_a_lane() {
         ("@Porto", "bob"),
         ("@tester", "alice"),
     ] {
-        let (agents, rule) = reached(&town, address);
-        assert_eq!(agents, [agent], "{address}");
-        assert_contains!(rule, "the lane of this name is lane:"; "{address}");
+        assert_eq!(reached(&town, address), [agent], "{address}");
     }
     for lane in ["lane:web", "lane:bob", "lane:porto", "lane:tester"] {
-        let (agents, rule) = reached(&town, lane);
-        assert_eq!(agents, ["mallory"], "{lane}");
-        assert_contains!(rule, "the owners of the lane");
+        assert_eq!(reached(&town, lane), ["mallory"], "{lane}");
     }
     assert_contains!(town.fails(65, "send tester x --as bob"), "all_tester");
 }
@@ -87,7 +80,7 @@ fn a_lane_can_name_roles_aliases_and_lanes_but_not_itself() {
         "charter.md",
         "## Lanes\n- web: @testers\n- all-web: lane:web, bob\n- loop: lane:pool\n- pool: loop\n- none:\n",
     );
-    assert_eq!(reached(&town, "lane:all-web").0, ["alice", "bob"]);
+    assert_eq!(reached(&town, "lane:all-web"), ["alice", "bob"]);
     for (address, words) in [
         (
             "lane:loop",

@@ -2,15 +2,13 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
-use crate::base::text::listed;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs};
-use crate::cli::show::output::{BOLD, CommandOutput, DIM, RED};
+use crate::cli::show::output::{BOLD, CommandOutput, RED};
 use crate::commands::check::{self, CheckInput, MessageCheck};
 use crate::commands::dry_run::{self, DryRun};
 use crate::commands::send::MessageDraft;
 use crate::room::resolve::{AddressExplanation, Recipient};
-use std::collections::BTreeMap;
 
 /// Checks a message that was given on the command line. Without any content, only the addresses are resolved.
 pub(super) fn check_draft(
@@ -112,7 +110,7 @@ fn show_problems(problems: &[Problem], out: &mut CommandOutput) -> Result<()> {
 
 fn show_address(explained: &AddressExplanation, out: &mut CommandOutput) -> Result<()> {
     let address = out.paint(BOLD, &explained.address);
-    out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
+    out.line(format!("{address}:"))?;
     for problem in &explained.problems {
         let rejected = out.paint(RED, "rejected:");
         out.line(format!(
@@ -129,18 +127,6 @@ fn show_address(explained: &AddressExplanation, out: &mut CommandOutput) -> Resu
             recipient.agent,
             recipient.via.as_str()
         ))?;
-    }
-    // In a large room, nearly all agents have the same reason.
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for other in &explained.others {
-        by_reason
-            .entry(&other.reason)
-            .or_default()
-            .push(&other.agent);
-    }
-    for (why, agents) in by_reason {
-        let line = out.paint(DIM, &format!("not {}: {why}", listed(agents)));
-        out.line(format!("  {line}"))?;
     }
     Ok(())
 }

@@ -236,37 +236,3 @@ fn a_rejected_address_gets_a_suggestion() {
         Some(json!(["bob", "carol"]))
     );
 }
-
-#[test]
-fn an_explanation_names_every_agent_with_its_reason() {
-    let e = explain(
-        &team(),
-        Some("alice"),
-        &["all_engineers".into()],
-        &mut Stand::default(),
-    );
-    let why: Vec<String> = e.addresses[0]
-        .others
-        .iter()
-        .map(|o| format!("{} {}", o.agent, o.reason))
-        .collect();
-    assert_eq!(
-        why,
-        [
-            "alice does not have the role engineer",
-            "old is retired",
-            "human does not have the role engineer"
-        ]
-    );
-    assert_eq!(e.recipients.len(), 2);
-    let any = explain(
-        &team(),
-        None,
-        &["any_engineer".into()],
-        &mut Stand::default(),
-    );
-    assert_eq!(
-        any.addresses[0].others[1].reason,
-        "is after bob in the registry"
-    );
-}
