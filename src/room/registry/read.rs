@@ -99,13 +99,40 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>> {
         _ => serde_json::from_slice(bytes).map_err(|e| not_json(&e))?,
     };
     match value {
-        Value::Object(document) => Ok(document),
+        Value::Object(mut document) => {
+            let agents = document.get_mut("agents").and_then(Value::as_array_mut);
+            for agent in agents.into_iter().flatten() {
+                use_own_keys(agent);
+            }
+            Ok(document)
+        }
         _ => {
             let problem = Problem::new("bad_registry", "registry.json contains no JSON object");
             let fix = r#"write {"version": 1, "agents": []}, or restore the file from a backup"#;
             Err(Box::new(problem.fix(fix)))
         }
     }
+}
+
+/// Other names of an agent's keys, as agent systems write them.
+const DIALECT: [(&str, &str); 3] = [
+    ("agent_id", "id"),
+    ("role_name", "role"),
+    ("instance_number", "instance"),
+];
+
+/// Gives the keys of an agent their own names, in their order.
+fn use_own_keys(agent: &mut Value) {
+    let Value::Object(fields) = agent else { return };
+    let is_own = |key: &str| fields.contains_key(key);
+    let known = DIALECT.map(|(other, own)| (other, own, is_own(own)));
+    let renamed = std::mem::take(fields).into_iter().map(|(key, value)| {
+        let own = known
+            .iter()
+            .find(|(other, _, is_taken)| *other == key && !is_taken);
+        (own.map_or(key, |(_, own, _)| (*own).to_owned()), value)
+    });
+    *fields = renamed.collect();
 }
 
 /// Reads the text of a registry.

@@ -343,3 +343,24 @@ fn a_key_that_is_nearly_a_known_one_is_a_problem_and_other_keys_stay() {
     let own = json!({"agents": [{"id": "a", "team": "web", "started_at": "now", "x-role": 1}], "comment": "ours"});
     assert!(Registry::parse(own.to_string().as_bytes()).is_ok());
 }
+
+#[test]
+fn the_keys_of_other_agent_systems_are_read_and_an_edit_writes_our_own() {
+    let text = json!({"agents": [
+        {"agent_id": "agent_engineer_1", "role_name": "engineer", "instance_number": 1, "tmux_target": "x"},
+        {"id": "bob", "agent_id": "b-17"},
+    ]});
+    let registry = Registry::parse(text.to_string().as_bytes()).unwrap();
+    let engineer = registry.agent("agent_engineer_1").unwrap();
+    assert_eq!(engineer.role.as_deref(), Some("engineer"));
+    assert_eq!(engineer.instance.as_deref(), Some("1"));
+    let bob = registry.agent("bob").unwrap();
+    assert_eq!(bob.rest["agent_id"], "b-17", "its id is given already");
+    let edited = registry.subscribe("agent_engineer_1", "ci").unwrap();
+    let edited: Value = serde_json::from_str(edited.to_json()).unwrap();
+    assert_eq!(
+        edited["agents"][0],
+        json!({"id": "agent_engineer_1", "role": "engineer", "instance": 1, "tmux_target": "x", "topics": ["ci"]})
+    );
+    assert_eq!(edited["agents"][1]["agent_id"], "b-17");
+}
