@@ -378,19 +378,8 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
             "change to the directory of your project, or name the room with --room",
         ));
     }
-    let below = room::near(asked.from)
-        .into_iter()
-        .find(|near| is_complete(&near.path));
     let step = new_room(room::default_place(&homes.project))?;
     let reason = room::reason(&step.path, asked.from);
-    let reason = match below {
-        Some(near) => format!(
-            "{reason}; there is another room, {}, {}",
-            near.path.display(),
-            near.by
-        ),
-        None => reason,
-    };
     Ok(RoomStep {
         reason: Some(reason),
         ..step

@@ -16,15 +16,13 @@ mod fix;
 mod git;
 mod storage;
 mod durability;
-mod other_rooms;
 mod trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{count_of as count, shell_word};
 use crate::base::written_path::write_path;
 use crate::log::state::{self, ReplayedLog, RoomState};
-use crate::room::consent::forget_room;
-use crate::room::{self, FoundRoom, MissedRoom, Room};
+use crate::room::{self, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -131,11 +129,7 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     if let Ok(found) = &found
         && let Some(notice) = found.notice()
     {
-        let finding = |code| Finding::warning(code, notice, "mailbag init");
-        findings.push(match found.missed {
-            Some(MissedRoom::Damaged(_)) => finding("room_damaged"),
-            _ => finding("room_gone").fixable(),
-        });
+        findings.push(Finding::warning("room_damaged", notice, "mailbag init"));
     }
     let opened = found.and_then(|found| Room::open(&found.path));
     let room = match opened {
@@ -152,7 +146,6 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
         }
         Err(e) => return Err(e),
     };
-    other_rooms::look(request, room.as_ref(), &mut findings);
     if let Some(room) = &room {
         look(room, request, &mut findings);
     }
@@ -171,13 +164,6 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
 /// Examines, fixes the findings that can be fixed without a loss of data, and examines again.
 pub fn fix(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     let before = examine(request)?;
-    if let Ok(FoundRoom {
-        missed: Some(MissedRoom::Gone(gone)),
-        ..
-    }) = room::find_room(request.room, request.from)
-    {
-        forget_room(&gone)?;
-    }
     let wanted = before.findings.iter().any(|finding| finding.fixable);
     let (Some(path), true) = (&before.room, wanted) else {
         return Ok(before);

@@ -1,9 +1,8 @@
 //! Explains which room commands in a directory use.
 
-use super::nearby_room::identity;
 use super::open::find;
 use crate::disk::git::{Worktree, main_worktree, resolved};
-use crate::disk::layout;
+use crate::disk::{Dir, layout};
 use std::path::{Path, PathBuf};
 
 /// Says why commands in a directory use this room, which they find, or which is new.
@@ -103,4 +102,11 @@ impl CompetingRoom {
             ),
         }
     }
+}
+
+/// The device and inode of a room, which identify it under any path. `None` if the path is not a room.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let dir = Dir::open(path).ok()?;
+    dir.sub(layout::SPOOL).ok()?;
+    dir.meta().ok().map(|meta| (meta.device, meta.inode))
 }

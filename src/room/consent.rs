@@ -8,7 +8,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Meta, UserDirectory, git, layout};
+use crate::disk::{Dir, Meta, UserDirectory, layout};
 use crate::room::key_file::KeyFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -166,36 +166,6 @@ pub fn revoke(paths: &[String]) -> Result<Vec<KnownRoom>> {
         }
     })?;
     Ok(revoked)
-}
-
-/// The first of these places where this user created a room. The caller has checked that no room is there.
-pub(super) fn find_gone(mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
-    let known = KnownRooms::read().ok()?;
-    let created = |room: &&KnownRoom| room.inode.is_some();
-    let created: Vec<&KnownRoom> = known.rooms.iter().filter(created).collect();
-    places.find(|place| {
-        let is_here = |room: &&KnownRoom| Path::new(&room.identity.path) == resolved(place);
-        created.iter().any(is_here)
-    })
-}
-
-/// Forgets the room that was here.
-pub fn forget_room(place: &Path) -> Result<()> {
-    if UserDirectory::open(&directory()?)?.is_none() {
-        return Ok(());
-    }
-    change(|known| {
-        let is_elsewhere = |room: &KnownRoom| Path::new(&room.identity.path) != resolved(place);
-        known.rooms.retain(is_elsewhere);
-    })
-}
-
-/// The path with links resolved. The room's own directory need not exist.
-fn resolved(place: &Path) -> PathBuf {
-    match (place.parent(), place.file_name()) {
-        (Some(above), Some(name)) => layout::below(&git::resolved(above), name),
-        _ => place.to_path_buf(),
-    }
 }
 
 /// The version of the record: a change of it can change the settings of a room.

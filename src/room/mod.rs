@@ -19,7 +19,6 @@ pub mod key_file;
 pub mod leases;
 pub mod links;
 mod lock;
-mod nearby_room;
 mod open;
 pub mod outbox;
 mod owner;
@@ -39,11 +38,9 @@ mod whole;
 
 pub use choice::{CompetingRoom, reason};
 pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode, RouterPresence};
-pub use nearby_room::{NearbyRoom, identity, near};
 pub use open::{
-    FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_expanded,
-    check_not_a_link, check_path, default_place, find, find_room, is_room, named_by_environment,
-    take_owner,
+    FoundRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_expanded, check_not_a_link,
+    check_path, default_place, find, find_room, is_room, named_by_environment, take_owner,
 };
 pub use progress::StalledRouter;
 pub use turn::{RoomTurn, pause};

@@ -9,12 +9,11 @@ use crate::disk::paths::PathQuestions;
 use crate::disk::{Dir, Meta, layout, machine, owner_of};
 use crate::message::id;
 use crate::room::charter::CharterFile;
-use crate::room::consent::{self, find_gone};
+use crate::room::consent;
 use crate::room::owner::check_owner_at;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -273,48 +272,27 @@ impl Room {
 pub struct FoundRoom {
     /// Its path.
     pub path: PathBuf,
-    /// A nearer place where the user can expect a room.
-    pub missed: Option<MissedRoom>,
-}
-
-/// A place where the user can expect a room, and where there is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MissedRoom {
-    /// A room that this user made, and that is gone.
-    Gone(PathBuf),
-    /// A file or a directory that is not a room.
-    Damaged(PathBuf),
-}
-
-impl fmt::Display for MissedRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MissedRoom::Gone(path) => write!(f, "the room {} is gone", path.display()),
-            MissedRoom::Damaged(path) => write!(
-                f,
-                "{} is not a room, because it has no directory {}",
-                path.display(),
-                layout::SPOOL
-            ),
-        }
-    }
+    /// A nearer file or directory with the name of a room, which is none.
+    pub damaged: Option<PathBuf>,
 }
 
 impl FoundRoom {
-    /// Says which room is used instead of a nearer one.
+    /// Says which room is used instead of a damaged one.
     pub fn notice(&self) -> Option<String> {
-        let missed = self.missed.as_ref()?;
-        let next = match missed {
-            MissedRoom::Gone(_) => {
-                "`mailbag init` makes a new room here, and `mailbag doctor --fix` forgets the former room"
-            }
-            MissedRoom::Damaged(_) => {
-                "`mailbag init` makes it a room, or says what prevents that; or move it to another place"
-            }
-        };
+        let damaged = describe_damage(self.damaged.as_deref()?);
         let path = self.path.display();
-        Some(format!("{missed}, so the room {path} is used; {next}"))
+        Some(format!(
+            "{damaged}, so the room {path} is used; `mailbag init` makes it a room, or says what prevents that; or move it to another place"
+        ))
     }
+}
+
+fn describe_damage(place: &Path) -> String {
+    format!(
+        "{} is not a room, because it has no directory {}",
+        place.display(),
+        layout::SPOOL
+    )
 }
 
 /// The path of the room that [`find_room`] finds.
@@ -358,34 +336,28 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
         check_expanded(path)?;
         return Ok(FoundRoom {
             path: path.to_path_buf(),
-            missed: None,
+            damaged: None,
         });
     }
     let found = places(from).position(|room| is_room(&room));
-    let nearer = || places(from).take(found.unwrap_or(usize::MAX));
-    let missed = if found == Some(0) {
-        None
-    } else {
-        let damaged = nearer().find(|place| place.is_named());
-        damaged
-            .map(MissedRoom::Damaged)
-            .or_else(|| find_gone(nearer()).map(MissedRoom::Gone))
-    };
+    let mut nearer = places(from).take(found.unwrap_or(usize::MAX));
+    let damaged = nearer.find(|place| place.is_named());
     match found.and_then(|at| places(from).nth(at)) {
         Some(path) => Ok(FoundRoom {
             path: check_not_a_link(path)?,
-            missed,
+            damaged,
         }),
-        None => Err(Error::not_found(
-            format!(
-                "no room found in {} or in its parent directories{}",
-                from.display(),
-                missed
-                    .map(|missed| format!(", and {missed}"))
-                    .unwrap_or_default()
-            ),
-            "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM",
-        )),
+        None => {
+            let damage = damaged.map(|place| format!(", and {}", describe_damage(&place)));
+            Err(Error::not_found(
+                format!(
+                    "no room found in {} or in its parent directories{}",
+                    from.display(),
+                    damage.unwrap_or_default()
+                ),
+                "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM",
+            ))
+        }
     }
 }
 
