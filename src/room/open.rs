@@ -15,19 +15,13 @@ use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// An open room.
 #[derive(Clone)]
 pub struct Room {
     /// The room's directory.
     pub dir: Dir,
-    /// The settings that were read last, and the version of their file.
-    read: Arc<Mutex<Option<CachedSettings>>>,
 }
-
-/// Settings, and the versions of their file and of the recorded consent: `None` for a missing file.
-type CachedSettings = ([Option<Meta>; 2], Arc<Settings>);
 
 /// The result of [`Room::init`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,10 +79,7 @@ impl Room {
     }
 
     pub(super) fn of(dir: Dir) -> Room {
-        Room {
-            dir,
-            read: Arc::default(),
-        }
+        Room { dir }
     }
 
     /// Creates a room at a directory, or completes a partial one. Existing files are not changed, because a harness may
@@ -168,7 +159,7 @@ impl Room {
             .map(|file| file.lanes());
         // Settings that cannot be read have no links: they must not stop a command either.
         let settings = self
-            .shared_settings()
+            .settings()
             .inspect_err(|e| tracing::debug!("{e}"))
             .unwrap_or_default();
         Ok(self
@@ -198,30 +189,10 @@ impl Room {
 
     /// The current settings. Without the file, the defaults.
     pub fn settings(&self) -> Result<Settings> {
-        self.shared_settings()
-            .map(|settings| Settings::clone(&settings))
-    }
-
-    // The registry needs the settings, too: a hook or a command reads the file once.
-    fn shared_settings(&self) -> Result<Arc<Settings>> {
-        let file = self.dir.stat(layout::SETTINGS)?;
-        let consent = if file.is_some() {
-            consent::version()
-        } else {
-            None
-        };
-        let version = [file, consent];
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, settings)) = read.as_ref().filter(|(known, _)| *known == version) {
-            return Ok(settings.clone());
+        match self.dir.stat(layout::SETTINGS)? {
+            Some(_) => self.once_saved(layout::SETTINGS, || self.read_settings()),
+            None => Ok(Settings::default()),
         }
-        let settings = Arc::new(if version[0].is_some() {
-            self.once_saved(layout::SETTINGS, || self.read_settings())?
-        } else {
-            Settings::default()
-        });
-        *read = Some((version, settings.clone()));
-        Ok(settings)
     }
 
     fn read_settings(&self) -> Result<Settings> {

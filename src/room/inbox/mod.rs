@@ -12,8 +12,7 @@ use crate::log::find;
 use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
 use crate::message::record::Record;
 use rustix::fs::FileType;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -97,15 +96,22 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
 
 /// The names of the files that programs of an agent have moved into `taken/`, in no order.
 pub fn taken(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
-    let Some(dir) = room.sub_if_exists(layout::taken(agent))? else {
-        return Ok(Vec::new());
+    mail_in(room, &layout::taken(agent))
+}
+
+/// The names of mail in a directory, in no order. None if it does not exist.
+fn mail_in(room: &Dir, place: &Path) -> Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    let Some(dir) = room.sub_if_exists(place)? else {
+        return Ok(names);
     };
-    let names = dir.list()?.map(|entry| Ok(entry?.name));
-    let names = names.filter(|name| {
-        name.as_ref()
-            .map_or(true, |name| layout::is_mail_file(name))
-    });
-    names.collect()
+    for entry in dir.list()? {
+        let entry = entry?;
+        if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
+            names.push(entry.name);
+        }
+    }
+    Ok(names)
 }
 
 /// The names of an agent's unread mail in their order. Messages in `taken/` count as unread.
@@ -116,34 +122,12 @@ pub fn unread_with_taken(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// The newest names of an agent's unread mail, oldest first, and the total number. Needs memory only for the returned
-/// names.
+/// The newest names of an agent's unread mail, oldest first, and the total number.
 pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, usize)> {
-    let (mut newest, mut count) = (BinaryHeap::new(), 0);
-    let Some(dir) = room.sub_if_exists(layout::inbox(agent))? else {
-        return Ok((Vec::new(), 0));
-    };
-    for entry in dir.list()? {
-        let entry = entry?;
-        if entry.kind == FileType::Directory || !layout::is_mail_file(&entry.name) {
-            continue;
-        }
-        count += 1;
-        if newest.len() == most
-            && newest
-                .peek()
-                .is_some_and(|Reverse(oldest)| entry.name <= *oldest)
-        {
-            continue;
-        }
-        newest.push(Reverse(entry.name));
-        if newest.len() > most {
-            newest.pop();
-        }
-    }
-    let mut names: Vec<OsString> = newest.into_iter().map(|Reverse(name)| name).collect();
+    let mut names = mail_in(room, &layout::inbox(agent))?;
     names.sort_unstable();
-    Ok((names, count))
+    let count = names.len();
+    Ok((names.split_off(count.saturating_sub(most)), count))
 }
 
 /// Moves a read message to `seen/`. If it no longer exists, another process moved it.
@@ -287,20 +271,10 @@ pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<
     let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
         return Ok(HashSet::new());
     };
-    let asked: HashSet<&OsString> = names.iter().collect();
     let mut found = HashSet::new();
-    // One listing costs less than a lookup of each marker, unless most markers belong to other messages.
-    let mut entries = markers.list()?;
-    for entry in entries.by_ref().take(names.len().saturating_mul(4)) {
-        found.extend(asked.get(&entry?.name).map(|name| (*name).clone()));
-    }
-    if found.len() < names.len() && entries.next().is_some() {
-        for name in names
-            .iter()
-            .filter(|name| !found.contains(*name))
-            .collect::<Vec<_>>()
-        {
-            found.extend(markers.stat(name)?.map(|_| name.clone()));
+    for name in names {
+        if markers.stat(name)?.is_some() {
+            found.insert(name.clone());
         }
     }
     Ok(found)
