@@ -37,9 +37,6 @@ pub struct Outboxes {
 #[derive(Default)]
 struct Outbox {
     names: OutboxNames,
-    /// The modification time of the directory at its last two scans. If both are equal, no file has arrived since, even
-    /// if the file system's clock is coarse.
-    times: [Option<i128>; 2],
     in_line: bool,
 }
 
@@ -56,20 +53,7 @@ impl Outboxes {
         self.line_up(agent);
     }
 
-    /// Requests a scan of the outbox if its modification time shows that a file may have arrived since the last two
-    /// scans.
-    pub fn sweep(&mut self, room: &Dir, agent: &Arc<str>) -> Result<()> {
-        let time = room.stat(layout::outbox(agent))?.map(|meta| meta.changed);
-        let outbox = self.outbox(agent);
-        let quiet = time.is_some() && outbox.times == [time, time];
-        outbox.times = [time, outbox.times[0]];
-        if !quiet {
-            self.scan(agent);
-        }
-        Ok(())
-    }
-
-    /// Forgets an outbox.
+    /// Forgets an outbox, except an unfinished picked-up file.
     pub fn forget(&mut self, agent: &str) {
         if self.boxes.remove(agent).is_some() {
             self.turns.retain(|waiting| &**waiting != agent);

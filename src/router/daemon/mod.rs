@@ -416,10 +416,6 @@ fn route_all(router: &mut Router) -> Result<()> {
 
 fn sweep(router: &mut Router, known: &WatchedDirectories) {
     for agent in known.outboxes.keys() {
-        if let Err(e) = router.intake.outboxes().sweep(router.config.dir(), agent) {
-            router
-                .pending
-                .failed(&layout::outbox(agent).display().to_string(), e.to_string());
-        }
+        router.intake.outboxes().scan(agent);
     }
 }
