@@ -325,15 +325,6 @@ impl Dir {
         }
     }
 
-    /// Renames a directory in this one. The new name must be unused or an empty directory. Survives a power cut.
-    pub fn rename_directory(&self, name: &OsStr, new: &OsStr) -> Result<()> {
-        let done = self
-            .fs
-            .rename(name.as_ref(), &*self.fs, new.as_ref(), Existing::Replace);
-        done.doing_in("rename", self.path(), name)?;
-        self.sync()
-    }
-
     /// Returns true if both are names of the same file.
     fn is_second_name(&self, name: &Path, to: &Dir, new: &Path) -> Result<bool> {
         let (Some(one), Some(other)) = (self.stat(name)?, to.stat(new)?) else {

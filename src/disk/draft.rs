@@ -1,7 +1,7 @@
 //! A new file that is written under a temporary name, read back, and then moved to its final name.
 
 use super::directory::synced;
-use super::{Dir, File, Meta};
+use super::{Dir, File};
 use crate::base::error::{Error, ErrorContext, Result};
 use std::io::Write;
 
@@ -61,13 +61,6 @@ impl DraftFile {
         self.written
     }
 
-    /// Sets the permissions of another file.
-    pub fn copy_permissions(&self, meta: &Meta) -> Result<()> {
-        self.file
-            .set_mode(meta.mode)
-            .doing("set the permissions of", self.path())
-    }
-
     /// Makes the written content durable.
     pub fn sync(&self) -> Result<()> {
         synced(self.file.sync(), || self.dir.at(&self.name))
@@ -103,12 +96,6 @@ impl DraftFile {
         self.placed = true;
         Ok(())
     }
-}
-
-/// Creates a file in one step by way of a temporary name in the same directory, never over another file. A failure leaves
-/// no file. `Some` means that the file exists, but a power cut can remove it.
-pub fn put(dir: &Dir, name: &str, temporary: &str, bytes: &[u8]) -> Result<Option<Error>> {
-    DraftFile::write(dir, temporary, bytes)?.put_synced(name)
 }
 
 impl Write for DraftFile {

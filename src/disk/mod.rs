@@ -37,7 +37,7 @@ pub use append::{AppendFile, forget, rewrite};
 pub use barrier::Barrier;
 pub use copy::{CopyResult, copy};
 pub use directory::{Dir, events_work, has_stable_inodes};
-pub use draft::{DraftFile, put};
+pub use draft::DraftFile;
 pub use file::File;
 pub use fs::{DirectoryEntry, Meta, ReadLeaseResult};
 pub use listing::DirectoryListing;

@@ -109,8 +109,6 @@ pub struct DoctorRequest<'a> {
     pub room: Option<&'a Path>,
     /// The working directory.
     pub from: &'a Path,
-    /// Agent with missing mail, if known.
-    pub agent: Option<&'a str>,
 }
 
 /// The room under examination, with everything that could be read.

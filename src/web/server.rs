@@ -82,7 +82,7 @@ pub fn serve(
     let streams = app.streams.clone();
     let is_watched = move || streams.available_permits() < limits::WEB_STREAMS;
     let kept = room.clone();
-    let keeper: WorkerThread<()> = WorkerThread::start("room", move |ended| {
+    let keeper: WorkerThread = WorkerThread::start("room", move |ended| {
         keeper::keep(&kept, &change, &is_watched, ended)
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -3,16 +3,15 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
+use crate::cli::context::{CommandContext, Freshness, here};
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
 use crate::doctor::{self, DoctorRequest, Finding, Severity};
-use crate::query::identity::{self, IdentitySource};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag doctor
   mailbag doctor --fix
-  mailbag doctor --json --as bob   # also look for bob's mail in other rooms
+  mailbag doctor --json
 
 Each finding names the command that fixes it or shows more. Without --fix nothing
 is changed. --fix makes only changes that cannot lose data: it creates missing
@@ -23,25 +22,19 @@ Exit status 1 means that there is a problem or a warning. Notes do not count.";
 
 /// Find and fix problems with the room and the machine
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("agent", |arg| arg.help("Agent whose mail is missing; default: MAILBAG_AGENT or MAOS_AGENT_ID")))]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Fixes that cannot lose data
     #[arg(long)]
     fix: bool,
-    #[command(flatten)]
-    identity: IdentityArgs,
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
     let _ = cx.fresh_room(Freshness::AsIs);
-    let who = identity::who(args.identity.given(), || cx.room()).ok();
-    let who = who.filter(|who| matches!(who.source, IdentitySource::Claimed(_)));
-    let agent = who.as_ref().map(|who| who.name.as_str());
     let asked = DoctorRequest {
         room: asked.as_deref(),
         from: &from,
-        agent,
     };
     let report = if args.fix {
         doctor::fix(&asked)?

@@ -53,7 +53,7 @@ pub fn serve(options: McpOptions) -> Result<()> {
     let receipts = Arc::new(UnconfirmedMail::default());
     session.begin();
     let kept = session.clone();
-    let keeper: WorkerThread<()> =
+    let keeper: WorkerThread =
         WorkerThread::start("keeper", move |ended| keeper::keep(&kept, ended))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
