@@ -53,7 +53,7 @@ impl Outboxes {
         self.line_up(agent);
     }
 
-    /// Forgets an outbox, except an unfinished picked-up file.
+    /// Forgets an outbox.
     pub fn forget(&mut self, agent: &str) {
         if self.boxes.remove(agent).is_some() {
             self.turns.retain(|waiting| &**waiting != agent);
