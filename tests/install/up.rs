@@ -102,7 +102,9 @@ impl Fresh {
                 )
             })
             .collect();
-        all.retain(|(path, _)| !path.ends_with("heard.json"));
+        // An undone set-up keeps the room.
+        let room = self.at(".mailbag");
+        all.retain(|(path, _)| !path.ends_with("heard.json") && !path.starts_with(&room));
         all
     }
 

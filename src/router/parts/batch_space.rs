@@ -61,10 +61,6 @@ impl BatchSpace {
         self.copies = self.copies.saturating_sub(copies);
         self.is_empty = false;
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.is_empty
-    }
 }
 
 /// The messages of a file.
