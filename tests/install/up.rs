@@ -224,7 +224,7 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
     ] {
         assert_contains!(said, &format!("--- {}", fresh.at(file).display()); "{file}");
     }
-    assert_contains!(said, "would be removed: ");
+    assert_contains!(said, "room      kept ");
 }
 
 #[test]
