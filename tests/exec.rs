@@ -56,7 +56,7 @@ fn waits(command: &mut Beside, world: &World, agent: &str) -> Value {
 /// The messages that an agent sent, as the log has them.
 fn said(world: &World, agent: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).unwrap_or_default();
-    let records = text.lines().filter_map(|line| Some(flat_record(line)));
+    let records = text.lines().map(flat_record);
     records
         .filter(|record| record["event"] == "accepted" && record["from"] == agent)
         .map(|record| {

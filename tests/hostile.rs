@@ -44,8 +44,9 @@ fn every_test_that_the_table_of_security_names_exists() {
             let file = Some(module.join("mod.rs"))
                 .filter(|file| file.is_file())
                 .unwrap_or(module.with_extension("rs"));
-            let text =
+            let mut text =
                 fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            text.extend(fs::read_to_string(module.join("tests.rs")));
             assert_contains!(text, &format!("fn {name}("); "there is no test {word}");
             named += 1;
         }

@@ -131,7 +131,7 @@ fn an_accepted_gap_gives_no_number_twice() {
         !said.contains("intact") && said.contains("lost records 3 to 3"),
         "{said}"
     );
-    assert_contains!(world.log("gap"), r#""from":"human""#);
+    assert_contains!(world.log("gap"), r#""by":"human""#);
     // Nothing is left to accept.
     let said = as_person(&world, "log accept-gap --yes");
     assert_contains!(said.fails(3), "has lost no record");

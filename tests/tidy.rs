@@ -106,21 +106,6 @@ const JOINS: &[TidyException] = &[
         &["src/room/open.rs"],
     ),
     (
-        ".join(layout::ROOM)",
-        "discovery looks for a room",
-        &["src/room/nearby_room.rs"],
-    ),
-    (
-        "main.join(\".git/worktrees\")",
-        "discovery reads outside any room",
-        &["src/room/nearby_room.rs"],
-    ),
-    (
-        "listed.at(&entry.name).join(file)",
-        "discovery reads outside any room",
-        &["src/room/nearby_room.rs"],
-    ),
-    (
         "dir.join(name)",
         "only shown: the file of a failed operation",
         &["src/base/error.rs"],

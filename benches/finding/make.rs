@@ -247,7 +247,6 @@ impl Maker {
         let origin = MessageOrigin {
             claim: layout::claim(self.number, from, OsStr::new(&file)),
             line: None,
-            more: false,
             arrived: None,
         };
         let mut agents: Vec<_> = to.iter().map(|agent| agent.as_str().into()).collect();

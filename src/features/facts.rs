@@ -25,6 +25,24 @@ impl Facts {
     pub fn is_empty(&self) -> bool {
         *self == Facts::default()
     }
+
+    /// The changes of claims, or the outcome of an approval, in few words.
+    pub fn summary(&self) -> Option<String> {
+        let of_claims = self.claims.as_ref().and_then(ClaimChange::summary);
+        of_claims.or_else(|| self.approvals.as_ref()?.summary())
+    }
+
+    /// Returns true if it offers claims to another agent.
+    pub fn is_offer(&self) -> bool {
+        self.claims.as_ref().is_some_and(ClaimChange::is_offer)
+    }
+
+    /// Returns true if the supervisor is asked to decide.
+    pub fn is_dispute(&self) -> bool {
+        self.approvals
+            .as_ref()
+            .is_some_and(ApprovalChange::is_dispute)
+    }
 }
 
 impl From<ClaimChange> for Facts {

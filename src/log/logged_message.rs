@@ -74,10 +74,7 @@ impl LoggedMessage {
         Some(LoggedMessage {
             change: record
                 .facts
-                .claims
-                .as_ref()
-                .and_then(|change| change.summary())
-                .or_else(|| record.facts.approvals.as_ref()?.summary())
+                .summary()
                 .or_else(|| record.accepted()?.act.as_ref()?.summary()),
             seq: record.seq,
             answers: record.accepted().and_then(|accepted| accepted.answers),
@@ -109,7 +106,7 @@ impl LoggedMessage {
                 .get("requires_response")
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
-            is_offer: (record.facts.claims.as_ref()).is_some_and(|change| change.is_offer()),
+            is_offer: record.facts.is_offer(),
             closed: None,
             message,
         })

@@ -22,7 +22,7 @@ impl OpenLines {
         self.places.push(at);
     }
 
-    /// Returns true if there is no line.
+    /// Returns true without a line.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -22,7 +22,7 @@ const PROCESS_NAME: usize = 40;
 pub enum Actor {
     /// An agent, or a program that an agent started.
     Agent(ActorEvidence),
-    /// Somebody at the prompt of a shell in a terminal.
+    /// The person at the prompt of a shell in a terminal.
     Person,
     /// Another program. It may read and send, but not act as the person.
     Unknown(ActorEvidence),
@@ -193,12 +193,10 @@ fn is_package_place(directory: &str) -> bool {
 }
 
 /// Why this process was not started at the prompt of a shell. `None` if it was: it is in the foreground of its terminal, and each
-/// parent up to the one that began the terminal's session is a shell with a process group of its own.
+/// parent up to the leader of the terminal's session is a shell with a process group of its own.
 fn why_not_at_prompt(lineage: &ProcessAncestry, shells: &[PathBuf]) -> Option<String> {
-    if let Some(reason) = lineage
-        .hidden
-        .as_ref()
-        .filter(|_| lineage.parents.is_empty())
+    if let Some(reason) = &lineage.hidden
+        && lineage.parents.is_empty()
     {
         return Some(reason.clone());
     }

@@ -153,15 +153,11 @@ impl Room {
     /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and
     /// never counts as an empty one. A charter that cannot be read has no lanes: it must not stop a command.
     pub fn registry(&self) -> Result<Registry> {
-        let lanes = self
-            .once_saved(layout::CHARTER, || CharterFile::read(&self.dir))
-            .inspect_err(|e| tracing::debug!("{e}"))
-            .map(|file| file.lanes());
-        // Settings that cannot be read have no links: they must not stop a command either.
-        let settings = self
-            .settings()
-            .inspect_err(|e| tracing::debug!("{e}"))
-            .unwrap_or_default();
+        // A charter or settings that are invalid, or that this user may not read, must not stop a command. They have no lanes
+        // and no links. Another error can pass, and mail to a link must not be rejected until then.
+        let charter = self.once_saved(layout::CHARTER, || CharterFile::read(&self.dir));
+        let lanes = unless_failing(charter)?.map(|file| file.lanes());
+        let settings = unless_failing(self.settings())?.unwrap_or_default();
         Ok(self
             .registry_alone()?
             .with_lanes(lanes.unwrap_or_default().into())
@@ -425,4 +421,16 @@ pub fn default_place(from: &Path) -> PathBuf {
         .find_map(main_worktree)
         .unwrap_or_else(|| from.to_path_buf())
         .join(layout::ROOM)
+}
+
+/// The content of a file. `None` if it is invalid, or if this user may not read it.
+fn unless_failing<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(content) => Ok(Some(content)),
+        Err(e) if e.errno().is_none_or(|errno| errno == libc::EACCES) => {
+            tracing::debug!("{e}");
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
 }

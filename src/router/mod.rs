@@ -278,7 +278,7 @@ impl Router {
 
     /// Commits a batch without messages.
     fn record_changes(&mut self) -> Result<()> {
-        if let Some(committed) = self.commit(|judge| judge.settle())? {
+        if let Some(committed) = self.commit(|judge| Ok(judge.stage.settle()?))? {
             self.complete(committed)?;
         }
         Ok(())

@@ -282,12 +282,12 @@ fn a_file_over_its_sender_s_budget_waits_as_a_whole() {
         let blocked = town.json("status")["blocked"].to_string();
         blocked.contains("over its budget of 3 messages an hour")
     });
-    town.stop();
     assert_eq!(
-        (town.count("bob"), town.names("outbox/alice")),
+        (town.count("bob"), listing(&town.room("outbox/alice"))),
         (1, vec!["b.ndjson".to_owned()])
     );
-    // A new router begins with an unused budget.
+    // The next router begins with an unused budget.
+    town.stop();
     town.pass();
     assert_eq!(town.bodies("bob"), ["first", "1", "2", "3"]);
     town.verify();
@@ -300,9 +300,9 @@ fn a_file_with_too_many_copies_is_rejected_as_a_whole() {
     let world = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>());
     let line = r#"{"to":"all","body":"hello"}"#;
     world.route("crowd0x", "x.ndjson", lines(&[line; 501]));
-    let explained = world.names("rejected/crowd0x");
-    let [explanation, original] = explained.as_slice() else {
-        panic!("{explained:?}");
+    let rejected = listing(&world.room("rejected/crowd0x"));
+    let [explanation, original] = rejected.as_slice() else {
+        panic!("{rejected:?}");
     };
     assert!(original.ends_with("~x.ndjson"), "{original}");
     let explanation = world.read(&format!("rejected/crowd0x/{explanation}"));

@@ -2,7 +2,7 @@
 
 use crate::beside::Beside;
 use crate::files;
-use crate::world::{Ran, World, parse_json, skip};
+use crate::world::{Ran, World, field, parse_json, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -107,7 +107,8 @@ fn printed_texts_of_agents_have_no_control_characters() {
         );
         assert_contains!(text, "a\\u{7}b");
     }
-    let id = parse_json(world.log("accepted"))["id"].clone();
+    let record = parse_json(world.log("accepted"));
+    let id = field(&record, &["event", "accepted", "name", "id"]);
     let id = id.as_str().expect("an id");
     assert_fields!(world.items(&format!("read {id} --as bob")), 0.body: body);
 }

@@ -191,11 +191,7 @@ fn undo_keeps_a_person_s_edits() {
         fresh.text(".codex/config.toml").trim(),
         "[tools]\nweb_search = true"
     );
-    assert!(
-        !fresh.at(".codex/hooks.json").exists()
-            && !fresh.at(".gemini").exists()
-            && !fresh.at(".mailbag").exists()
-    );
+    assert!(!fresh.at(".codex/hooks.json").exists() && !fresh.at(".gemini").exists());
 }
 
 #[test]

@@ -67,7 +67,7 @@ async function agrees(page, most = Infinity) {
   for (;;) {
     const lines = readFileSync(".mailbag/log/00000001.ndjson", "utf8").split("\n").slice(0, -1);
     const records = lines.map((line) => JSON.parse(line));
-    const all = records.filter((one) => ["accepted", "rejected", "notice"].includes(one.event)).map((one) => one.seq).reverse();
+    const all = records.filter((one) => ["accepted", "rejected", "notice"].some((kind) => kind in one.event)).map((one) => one.seq).reverse();
     const rows = await numbers(page);
     const isEnough = rows.length >= Math.min(50, all.length) && rows.length <= most;
     if (isEnough && isDeepStrictEqual(rows, all.slice(0, rows.length))) return;

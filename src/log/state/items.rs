@@ -389,7 +389,7 @@ impl OpenItem {
     ) -> Option<OpenItem> {
         let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION)
             || about.is_some()
-            || (record.facts.approvals.as_ref()).is_some_and(|change| change.is_dispute());
+            || record.facts.is_dispute();
         let kind = match record.kind() {
             EventKind::Rejected => OpenItemKind::Rejection,
             // An approval is in a list of its own.

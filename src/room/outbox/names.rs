@@ -18,7 +18,7 @@ pub(super) struct OutboxNames {
     queued: VecDeque<OsString>,
     /// True if a file may be there that is not queued.
     is_scan_wanted: bool,
-    /// The last name of the previous scan, if more files came after it. The next scan continues there.
+    /// The last name of the previous scan, if more files came after it. The next scan begins after it.
     behind: Option<OsString>,
     /// True if a file may have come before `behind`.
     is_behind_stale: bool,
@@ -60,7 +60,10 @@ impl OutboxNames {
         }
         let has_more = names.len() > QUEUED;
         names.truncate(QUEUED);
-        self.behind = names.last().filter(|_| has_more).cloned();
+        self.behind = None;
+        if has_more {
+            self.behind = names.last().cloned();
+        }
         self.is_scan_wanted = has_more || std::mem::take(&mut self.is_behind_stale);
         self.queued = names.into();
         Ok(())

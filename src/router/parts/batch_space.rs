@@ -50,7 +50,7 @@ impl BatchSpace {
         fits || self.is_empty
     }
 
-    /// The number of copies after which a sender's turn ends, if this number of other senders have mail.
+    /// The most copies of a sender's turn, if this number of other senders have mail. The last file may exceed it.
     pub(crate) fn slice(&self, others: usize) -> usize {
         (self.copies / (others + 1)).max(limits::TURN.min(self.copies))
     }

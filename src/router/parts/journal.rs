@@ -56,7 +56,7 @@ pub struct RouterTotals {
     pub waiting: usize,
 }
 
-/// A batch whose records are judged and applied, and not in the log yet.
+/// A batch of records that are judged and applied, and not in the log yet.
 #[derive(Default)]
 struct OpenBatch {
     /// The lines, without the number of records in the last one.

@@ -126,9 +126,9 @@ impl NoticeQueue {
         self.taken.clear();
     }
 
-    /// Keeps the notices of a batch that failed: the one with this subject, with those of its unit, until
-    /// [`NoticeQueue::retry`], the others for the next batch. Without a subject, all wait if `all` is true. Returns the
-    /// subjects of those that wait.
+    /// Keeps the notices of a batch that failed. The notice with this subject and the notices of its unit wait for
+    /// [`NoticeQueue::retry`], and so do all if `all` is true. The others join the next batch. Returns the subjects of the
+    /// waiting ones.
     pub(crate) fn give_back(&mut self, failed: Option<&str>, all: bool) -> Vec<String> {
         let failed = failed.map(unit_of);
         let (failed, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.taken)

@@ -92,11 +92,6 @@ impl JudgeStep<'_> {
         Ok(judge.stage.finish()?)
     }
 
-    /// A batch without messages, for settled records and receipts.
-    pub(in crate::router) fn settle(self) -> Result<StagedBatch, FailedBatch> {
-        Ok(self.stage.settle()?)
-    }
-
     /// The batch that renames agents. Claims that can be granted then are granted with it.
     pub(in crate::router) fn rename(
         self,
@@ -247,7 +242,7 @@ impl MessageJudge<'_> {
         self.stage.record(letter.with(ruling))
     }
 
-    /// Records what follows from a file after its last line. Returns true if claims or approvals have changed.
+    /// Records the consequences of a file after its last line. Returns true if claims or approvals have changed.
     fn follow_up(&mut self) -> Result<bool, FailedBatch> {
         let has_new_facts = std::mem::take(&mut self.has_new_facts);
         if has_new_facts {

@@ -184,7 +184,7 @@ impl BatchStage<'_> {
     }
 
     /// A batch without messages, for settled records and receipts.
-    pub(super) fn settle(mut self) -> Result<StagedBatch> {
+    pub(in crate::router) fn settle(mut self) -> Result<StagedBatch> {
         self.begin()?;
         if !self.batch.has_changes {
             let judged = self.begin_record(Event::Receipts { origin: None });
