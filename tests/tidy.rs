@@ -136,11 +136,6 @@ const JOINS: &[TidyException] = &[
         &["src/query/inbox/mod.rs"],
     ),
     (
-        "at.join(entry?.name)",
-        "the names in a room, to look at each",
-        &["src/room/begun.rs"],
-    ),
-    (
         "from.join(path)",
         "where a new room goes",
         &["src/commands/init.rs"],

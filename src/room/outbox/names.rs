@@ -18,7 +18,7 @@ pub(super) struct OutboxNames {
     queued: VecDeque<OsString>,
     /// True if a file may be there that is not queued.
     is_scan_wanted: bool,
-    /// The last name of the previous scan, if more files came after it. The next scan begins after it.
+    /// The last name of the previous scan, if the outbox has more files. The next scan begins after it.
     behind: Option<OsString>,
     /// True if a file may have come before `behind`.
     is_behind_stale: bool,

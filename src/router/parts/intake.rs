@@ -156,7 +156,7 @@ impl MailIntake {
     }
 
     /// Notes that the batch failed. Its claims are tried again, each in a batch of its own. Returns the claims that wait
-    /// first: the failed one, if it is known, or all if the batches before failed too.
+    /// first: the failed one, if it is known, or all if several batches have failed.
     pub(crate) fn batch_failed(&mut self, claim: Option<String>, is_known: bool) -> Vec<String> {
         self.failures += 1;
         let mut claims = std::mem::take(&mut self.batch);
