@@ -138,7 +138,8 @@ impl Maker {
     fn batch(&mut self, mut records: Vec<Record>) -> Result<()> {
         self.batch += 1;
         let (mut lines, mut last) = (Vec::new(), 0);
-        let count = u32::try_from(records.len())?;
+        let many = records.len();
+        let count = u32::try_from(many)?;
         for (n, record) in records.iter_mut().enumerate() {
             self.seq += 1;
             self.at += if record.accepted().is_some() {
@@ -148,7 +149,7 @@ impl Maker {
             };
             (record.seq, record.batch, record.prev) = (self.seq, self.batch, self.prev);
             record.at = Stamp::from_micros(self.at).to_string();
-            record.count = (n == 0).then_some(count);
+            record.count = (n + 1 == many).then_some(count);
             let line = record.line();
             self.prev = hash(&line);
             last = lines.len() as u64;
