@@ -386,10 +386,6 @@ fn by_messages(old: &OldMessage) -> Vec<Case> {
         case("context", &["context", "--as", &one]),
         case("trace, by number", &["trace", seq]),
         case("trace, by id", &["trace", &full]),
-        case(
-            "trace, by beginning of id",
-            &["trace", id.get(..23).unwrap_or_default()],
-        ),
         case("thread, by number", &["thread", seq]),
         case("thread, by id", &["thread", &full]),
         case("reply, by number", &["reply", seq, "yes", "--as", to]),
