@@ -31,8 +31,8 @@ this project, and to nothing that is not its own. It starts nothing. A second ru
 changes nothing. A client with a mistake in its settings is left out, and the exit
 status is 1.
 
-`--undo` restores each file. It removes the room only if this command made the room,
-and no agent or person has added anything to it since.";
+`--undo` restores each file. It keeps the room, because mail can be in it, and prints
+the command that removes it.";
 
 /// Set up this project: a room, and each installed client
 #[derive(Debug, clap::Args)]
