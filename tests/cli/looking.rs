@@ -106,7 +106,7 @@ fn a_cut_or_reordered_log_does_not_verify() {
         ([lines[0], lines[2]].concat(), "chain is broken"),
         (
             format!("{before}\"county\":{last}"),
-            "without a record count",
+            "the last batch is incomplete",
         ),
     ];
     for (text, why) in damaged {
