@@ -183,16 +183,15 @@ impl Router {
             Some(FailedPart::Notice(about)) => notice = Some(about),
             None => {}
         }
-        if let Some(about) = &notice {
-            self.pending
-                .failed(&NoticeText::item(about), reason.clone());
-        }
         let is_known = claim.is_some() || notice.is_some();
         for claim in self.intake.batch_failed(claim, is_known) {
             self.pending.failed(&claim_item(&claim), reason.clone());
         }
         let is_failing = !is_known && self.intake.is_failing();
-        for about in self.notices.give_back(notice.as_deref(), is_failing) {
+        let mut waiting = self.notices.give_back(notice.as_deref(), is_failing);
+        // A notice that follows from the state is not in the queue.
+        waiting.extend(notice.filter(|about| !self.notices.has_failed(about)));
+        for about in waiting {
             self.pending
                 .failed(&NoticeText::item(&about), reason.clone());
         }
