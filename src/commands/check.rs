@@ -10,13 +10,15 @@ use crate::log::{lookup, state};
 use crate::message::address::{Address, quoted};
 use crate::message::schema::{self, ParsedFile};
 use crate::message::{Message, id, mentions};
-use crate::query::candidates::{RoomAvailability, UnknownAvailability};
+use crate::query::candidates::RoomAvailability;
 use crate::query::identity;
 use crate::room::Room;
 use crate::room::actor::reject_agent;
 use crate::room::outbox::{self, FileCompleteness, FileContent};
 use crate::room::registry::Registry;
-use crate::room::resolve::{self, Availability, Recipient, ResolvedRecipients};
+use crate::room::resolve::{
+    self, Availability, Recipient, ResolvedRecipients, UnknownAvailability,
+};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

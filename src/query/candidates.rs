@@ -69,20 +69,3 @@ impl Availability for RoomAvailability<'_> {
             .collect()
     }
 }
-
-/// No agent is known: for checks without a room.
-pub struct UnknownAvailability;
-
-impl Availability for UnknownAvailability {
-    fn unread(&self, _agent: &str) -> usize {
-        0
-    }
-
-    fn online(&self, _agent: &str) -> bool {
-        true
-    }
-
-    fn last_active(&self, _agent: &str) -> Stamp {
-        Stamp::default()
-    }
-}

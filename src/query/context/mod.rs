@@ -7,7 +7,6 @@ mod threads;
 pub use files::SharedFile;
 pub use threads::{MessageSummary, OpenThread};
 
-use super::candidates::UnknownAvailability;
 use super::charter;
 use super::claims::{self, blocked_by};
 use super::closed::ClosedMessages;
@@ -21,7 +20,7 @@ use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
 use crate::room::registry::Registry;
-use crate::room::resolve;
+use crate::room::resolve::{self, UnknownAvailability};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -120,6 +120,23 @@ pub trait Availability {
     }
 }
 
+/// Nothing is known about the agents: for a check without a room, or a result that does not depend on them.
+pub struct UnknownAvailability;
+
+impl Availability for UnknownAvailability {
+    fn unread(&self, _agent: &str) -> usize {
+        0
+    }
+
+    fn online(&self, _agent: &str) -> bool {
+        true
+    }
+
+    fn last_active(&self, _agent: &str) -> Stamp {
+        Stamp::default()
+    }
+}
+
 /// The recipients of a message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResolvedRecipients {

@@ -8,7 +8,7 @@ use crate::base::test_sizes;
 use crate::message::{Message, schema};
 use crate::room::outbox::{FileContent, MessageLine};
 use crate::room::registry::Registry;
-use crate::room::resolve::{self, Availability};
+use crate::room::resolve::{self, UnknownAvailability};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -158,24 +158,7 @@ fn copies_of(registry: &Registry, agent: &str, message: &Message) -> usize {
         agent,
         message.addresses(),
         message.by_mention(),
-        &mut UnrankedAvailability,
+        &mut UnknownAvailability,
     );
     recipients.map_or(1, |recipients| recipients.len().max(1))
-}
-
-/// The [`Availability`] for a resolution that does not depend on the availability of agents.
-pub(crate) struct UnrankedAvailability;
-
-impl Availability for UnrankedAvailability {
-    fn unread(&self, _: &str) -> usize {
-        0
-    }
-
-    fn online(&self, _: &str) -> bool {
-        false
-    }
-
-    fn last_active(&self, _: &str) -> Stamp {
-        Stamp::default()
-    }
 }

@@ -18,7 +18,7 @@ mod storage;
 
 pub use journal::RouterTotals;
 
-pub(super) use batch_space::{BatchSpace, FileMessage, FileMessages, UnrankedAvailability};
+pub(super) use batch_space::{BatchSpace, FileMessage, FileMessages};
 pub(super) use budget::MessageDelay;
 pub(super) use config::{RoomConfig, apply_subscription};
 pub(super) use due_deadlines::{

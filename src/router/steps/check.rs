@@ -10,8 +10,8 @@ use crate::message::dialects::{self, ConvertedMessage};
 use crate::message::schema::EXPIRED_ALREADY;
 use crate::message::{Priority, id, schema};
 use crate::room::registry::Registry;
-use crate::room::resolve;
-use crate::router::parts::{RoomConfig, UnrankedAvailability};
+use crate::room::resolve::{self, UnknownAvailability};
+use crate::router::parts::RoomConfig;
 use serde_json::{Map, Value};
 
 /// Step 4: each letter has a message or all its problems.
@@ -132,15 +132,10 @@ fn wrong_recipients(
         .iter()
         .map(|item| item.as_str().unwrap_or_default().to_owned())
         .collect();
-    let mut problems = resolve::resolve(
-        registry,
-        agent,
-        &addresses,
-        false,
-        &mut UnrankedAvailability,
-    )
-    .err()
-    .unwrap_or_default();
+    let mut problems =
+        resolve::resolve(registry, agent, &addresses, false, &mut UnknownAvailability)
+            .err()
+            .unwrap_or_default();
     // The schema has reported an item that is not text. The place of the only item is the place of the list.
     problems.retain(|problem| {
         let at = match problem.place.strip_prefix("/to/") {

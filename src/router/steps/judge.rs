@@ -28,12 +28,12 @@ use crate::message::record::{RecipientGroup, RouterAction};
 use crate::message::schema::{self, ParsedFile};
 use crate::message::subject::ComparisonBudget;
 use crate::message::{LINK, Message};
-use crate::room::resolve::{self, Recipient};
+use crate::room::resolve::{self, Recipient, UnknownAvailability};
 use crate::room::sessions::SessionCalls;
 use crate::router::FailedBatch;
 use crate::router::parts::{
     AgentRename, DeadlineOf, DueDeadlines, MailIntake, NextClaimReview, NoticeQueue, NoticeText,
-    PendingWork, UnrankedAvailability, WaitingMail,
+    PendingWork, WaitingMail,
 };
 use serde_json::Value;
 use std::collections::HashSet;
@@ -323,7 +323,7 @@ impl MessageJudge<'_> {
             .and_then(|agent| agent.name.as_deref());
         let check = |value: Value| {
             let message = schema::check_as(value, &letter.agent, name.as_slice(), Stamp::now())?;
-            let anyone = &mut UnrankedAvailability;
+            let anyone = &mut UnknownAvailability;
             resolve::resolve_message(registry, &letter.agent, &message, anyone).map(drop)
         };
         let former = registry.former(&letter.agent);
