@@ -20,13 +20,13 @@ pub mod worklog;
 pub use facts::Facts;
 
 use crate::base::clock::Stamp;
-use crate::base::error::Problem;
+use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
-use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
 use crate::message::schema::CheckedFields;
 use crate::router::projections::Projection;
+use crate::router::seam::{Cx, Draft, Due};
 use crate::router::upkeep::FeatureUpkeep;
 use serde::{Deserialize, Serialize};
 
@@ -43,9 +43,20 @@ pub(crate) trait Feature: Sync {
     ) {
     }
 
-    /// Checks a message that passed the schema.
-    fn judge(&self, _state: &RoomState, _message: &Message) -> Result<(), Vec<Problem>> {
-        Ok(())
+    /// Judges a message whose recipients are resolved: rejects it with its problems, or lets it make changes and reach
+    /// more agents. An error is temporary.
+    fn judge(
+        &self,
+        _cx: Cx<'_>,
+        _draft: &mut Draft,
+    ) -> Result<std::result::Result<(), Vec<Problem>>> {
+        Ok(Ok(()))
+    }
+
+    /// The notices that are due now, and when to ask again. The router asks at that time, after changes of facts, and when
+    /// the registry or the settings have changed.
+    fn due(&self, _cx: Cx<'_>) -> Due {
+        Due::default()
     }
 
     /// Applies a record to the feature's own state, after the core has applied the record.
@@ -90,7 +101,7 @@ macro_rules! features {
     };
 }
 
-features! { claims, approvals, links, presence, channels, worklog, mailbox, archive }
+features! { links, claims, approvals, presence, channels, worklog, mailbox, archive }
 
 impl States {
     /// Applies a record to the state of each feature. The arguments are as in [`AppliedRecord`].

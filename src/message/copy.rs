@@ -62,7 +62,7 @@ impl MessageCopies {
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n{later}    \"via\": "
             ),
             behind: [
-                &outcome(record),
+                &outcomes(record),
                 "\n  },\n",
                 &pretty_fields(others.into_iter()),
                 "\n}\n",
@@ -100,20 +100,14 @@ fn place(name: &str) -> usize {
     short.unwrap_or(usize::MAX)
 }
 
-/// The part of a copy after `via`.
-fn outcome(record: &Record) -> String {
-    let Some(outcome) = record
-        .accepted()
-        .and_then(|accepted| accepted.outcome.as_ref())
-    else {
-        return String::new();
-    };
-    let name = if record.facts.claims.as_ref().is_some() {
-        "claim"
-    } else {
-        "approval"
-    };
-    format!(",\n    \"{name}\": {}", pretty(outcome, 2))
+/// The part of a copy after `via`: the results of changes.
+fn outcomes(record: &Record) -> String {
+    let delivery = record.accepted().map(|accepted| &accepted.delivery);
+    let mut text = String::new();
+    for (name, outcome) in delivery.into_iter().flatten() {
+        text += &format!(",\n    \"{name}\": {}", pretty(outcome, 2));
+    }
+    text
 }
 
 /// The sender's value of `to`, or else the mentions.

@@ -171,9 +171,9 @@ pub struct AcceptedMessage {
     /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<RouterAction>,
-    /// The result of the change, as the copies report it in `delivery`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Value>,
+    /// The results of its changes, as the copies report them in `delivery`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub delivery: Map<String, Value>,
     /// The texts of the attached files of a message to another room.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enclosed: Vec<EnclosedFile>,

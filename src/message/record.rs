@@ -301,7 +301,7 @@ mod tests {
             answers: None,
             times: MessageTimes::default(),
             act: Some(RouterAction::Subscribe("x".into())),
-            outcome: None,
+            delivery: Map::new(),
             enclosed: Vec::new(),
             message: RawValue::from_string(r#"{"n":12345678901234567890123}"#.into())
                 .expect("JSON"),

@@ -161,11 +161,11 @@ impl ClaimReview {
             .unwrap_or_default();
         let seen = signs.seen(owner, renewed);
         if (signs.active)(owner) {
-            return self.due(now.after(limits::CLAIM_CHECK));
+            return self.due(now.after(limits::DUE_CHECK));
         }
         let run = signs.calls.run(owner, seen);
         if run == SessionRunState::Running {
-            return self.due(now.after(limits::CLAIM_CHECK));
+            return self.due(now.after(limits::DUE_CHECK));
         }
         let mut cut = claims.cut(owner).filter(|cut| cut.at > seen.micros());
         if let (None, SessionRunState::Ended(at)) = (cut, run) {
@@ -210,7 +210,7 @@ impl ClaimReview {
         }
         // A session can end without an event.
         if signs.calls.has_session(owner) {
-            self.due(now.after(limits::CLAIM_CHECK));
+            self.due(now.after(limits::DUE_CHECK));
         }
     }
 
@@ -236,7 +236,7 @@ impl ActivitySigns<'_> {
     fn alive_until(&self, agent: &str, since: i64, span: Duration, now: Stamp) -> Stamp {
         let seen = self.seen(agent, since);
         if (self.active)(agent) || self.calls.run(agent, seen) == SessionRunState::Running {
-            now.after(limits::CLAIM_CHECK)
+            now.after(limits::DUE_CHECK)
         } else {
             seen.after(span)
         }

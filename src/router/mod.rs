@@ -14,6 +14,7 @@ pub mod daemon;
 mod parts;
 pub mod projections;
 pub mod recover;
+pub(crate) mod seam;
 pub mod steps;
 pub(crate) mod upkeep;
 pub mod watcher;
@@ -30,9 +31,8 @@ use crate::room::outbox::UnreadyFiles;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use parts::{
-    DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NextClaimReview,
-    NoticeQueue, NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage,
-    claim_item,
+    DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NoticeQueue,
+    NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage, claim_item,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
 use std::time::Duration;
@@ -65,7 +65,6 @@ pub struct Router {
     /// Work that failed for a temporary reason.
     pending: PendingWork,
     deadlines: DueDeadlines,
-    leases: NextClaimReview,
     renames: RenameRetry,
     /// Shared with a backup, which makes the router pause.
     turn: RoomTurn,
@@ -92,7 +91,6 @@ impl Router {
             notices: NoticeQueue::default(),
             pending: PendingWork::default(),
             deadlines: DueDeadlines::default(),
-            leases: NextClaimReview::default(),
             renames: RenameRetry::default(),
             turn,
             config,
@@ -147,7 +145,6 @@ impl Router {
             intake: &mut self.intake,
             notices: &mut self.notices,
             pending: &mut self.pending,
-            leases: &mut self.leases,
             deadlines: &mut self.deadlines,
         };
         let committed = judge(step).and_then(|staged| {
@@ -195,7 +192,7 @@ impl Router {
             self.pending
                 .failed(&NoticeText::item(&about), reason.clone());
         }
-        self.leases.reviewed(Some(Stamp::now()));
+        self.deadlines.ask_again();
         self.deadlines.delay_all();
         self.receipts.delay();
         self.links.delay();
@@ -257,8 +254,7 @@ impl Router {
         if self.is_held() {
             return !self.renames.is_due(state, self.config.registry());
         }
-        let is_due = self.leases.is_due(state) || self.deadlines.is_due(state, &self.config);
-        self.intake.is_idle() && self.notices.is_empty() && !is_due
+        self.intake.is_idle() && self.notices.is_empty() && !self.deadlines.is_due(state)
     }
 
     /// Makes delivered copies durable, and records receipts and changes of the registry. Called after a quiet time,
@@ -301,11 +297,11 @@ impl Router {
         let (mut copies, mut reload, mut projections) = (false, false, false);
         for what in &self.pending.take_due() {
             if let Some(about) = NoticeText::about_of(what) {
-                // Messages about claims follow from the state, and the next review finds them again.
+                // Notices of features follow from the state.
                 if !self.notices.has_failed(about) {
                     self.pending.clear(what);
                 }
-                self.leases.reviewed(Some(Stamp::now()));
+                self.deadlines.ask_again();
                 continue;
             }
             let outboxes = self.intake.outboxes();
@@ -389,13 +385,7 @@ impl Router {
         if self.is_held() {
             return self.renames.until_next(state, self.config.registry());
         }
-        [
-            self.leases.until_next(state),
-            self.deadlines.until_next(state, &self.config),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        self.deadlines.until_next(state)
     }
 
     /// Writes the snapshot if the log has grown enough.

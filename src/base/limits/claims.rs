@@ -5,8 +5,6 @@ use std::time::Duration;
 
 /// A waiting claim of an agent without activity for this time is passed over.
 pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
-/// How often the router checks whether the sessions of owners still run.
-pub const CLAIM_CHECK: Duration = Duration::from_secs(30);
 /// If two agents edit a file within this time, each gets a message about the other.
 pub const SAME_FILE: Duration = Duration::from_secs(30);
 /// The shortest interval between two messages about one file to a pair of agents.

@@ -13,6 +13,9 @@ pub const OPEN_MOST: Duration = Duration::from_secs(2);
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 /// The interval of full scans of all outboxes if file events are not reliable.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
+/// The longest time until the router looks again at a deadline, because the clock can be set and a session can end without
+/// an event.
+pub const DUE_CHECK: Duration = Duration::from_secs(30);
 /// The first delay before a temporary failure is retried.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The time until an agent is notified of a file with an invalid name in its outbox. It may be a draft.

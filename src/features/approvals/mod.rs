@@ -7,8 +7,10 @@ pub use check::check_options;
 
 use super::Feature;
 use crate::base::clock::Stamp;
-use crate::base::error::Problem;
+use crate::base::error::{Problem, Result};
 use crate::message::schema::CheckedFields;
+use crate::router::seam::{Cx, Draft, Due};
+use crate::router::steps::decisions;
 
 pub(super) const FEATURE: ApprovalsFeature = ApprovalsFeature;
 
@@ -20,5 +22,17 @@ pub(super) type State = ();
 impl Feature for ApprovalsFeature {
     fn check(&self, fields: &CheckedFields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
         check::check(fields, kind, now, problems);
+    }
+
+    fn judge(
+        &self,
+        cx: Cx<'_>,
+        draft: &mut Draft,
+    ) -> Result<std::result::Result<(), Vec<Problem>>> {
+        decisions::judge(cx, draft)
+    }
+
+    fn due(&self, cx: Cx<'_>) -> Due {
+        decisions::due(cx)
     }
 }

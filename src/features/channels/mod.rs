@@ -19,19 +19,22 @@ pub use paths::conversation;
 pub use state::{ChannelCounts, State, of};
 
 use super::{AppliedRecord, Feature, States};
-use crate::base::error::Problem;
+use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
-use crate::log::state::RoomState;
-use crate::message::Message;
 use crate::router::projections::Projection;
+use crate::router::seam::{Cx, Draft};
 
 pub(super) const FEATURE: Channels = Channels;
 
 pub(super) struct Channels;
 
 impl Feature for Channels {
-    fn judge(&self, state: &RoomState, message: &Message) -> Result<(), Vec<Problem>> {
-        letter_case::check(of(state), message)
+    fn judge(
+        &self,
+        cx: Cx<'_>,
+        draft: &mut Draft,
+    ) -> Result<std::result::Result<(), Vec<Problem>>> {
+        Ok(letter_case::check(of(cx.state()), &draft.message))
     }
 
     fn apply(&self, states: &mut States, applied: &AppliedRecord<'_>) {

@@ -5,8 +5,10 @@ mod check;
 
 use super::Feature;
 use crate::base::clock::Stamp;
-use crate::base::error::Problem;
+use crate::base::error::{Problem, Result};
 use crate::message::schema::CheckedFields;
+use crate::router::seam::{Cx, Draft, Due};
+use crate::router::steps::owners;
 
 pub(super) const FEATURE: ClaimsFeature = ClaimsFeature;
 
@@ -18,5 +20,17 @@ pub(super) type State = ();
 impl Feature for ClaimsFeature {
     fn check(&self, fields: &CheckedFields, kind: &str, _: Stamp, problems: &mut Vec<Problem>) {
         check::check(fields, kind, problems);
+    }
+
+    fn judge(
+        &self,
+        cx: Cx<'_>,
+        draft: &mut Draft,
+    ) -> Result<std::result::Result<(), Vec<Problem>>> {
+        Ok(owners::judge(cx, draft))
+    }
+
+    fn due(&self, cx: Cx<'_>) -> Due {
+        owners::due(cx)
     }
 }

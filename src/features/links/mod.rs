@@ -6,10 +6,12 @@ pub mod item;
 
 use super::Feature;
 use crate::base::clock::Stamp;
-use crate::base::error::Problem;
+use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
 use crate::message::schema::CheckedFields;
 use crate::router::projections::Projection;
+use crate::router::seam::{Cx, Draft};
+use crate::router::steps::link_changes;
 
 pub(super) const FEATURE: LinksFeature = LinksFeature;
 
@@ -25,5 +27,13 @@ impl Feature for LinksFeature {
 
     fn derived(&self, _: &Dir) -> Option<Box<dyn Projection>> {
         Some(Box::new(files::LinkFiles::default()))
+    }
+
+    fn judge(
+        &self,
+        cx: Cx<'_>,
+        draft: &mut Draft,
+    ) -> Result<std::result::Result<(), Vec<Problem>>> {
+        link_changes::judge(cx, draft)
     }
 }

@@ -3,15 +3,18 @@
 mod activity;
 mod roster;
 mod stale;
+mod waiting;
 mod written;
 
 pub use activity::{AgentCommit, State, WorkReport};
 pub use roster::{AgentPresence, Presence, Roster, roster, stale};
 
 use super::{AppliedRecord, Feature, States};
+use crate::base::error::{Problem, Result};
 use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use crate::router::projections::Projection;
+use crate::router::seam::{Cx, Draft};
 use crate::router::upkeep::FeatureUpkeep;
 
 pub(super) const FEATURE: PresenceFeature = PresenceFeature;
@@ -24,6 +27,15 @@ pub fn of(state: &RoomState) -> &State {
 }
 
 impl Feature for PresenceFeature {
+    fn judge(
+        &self,
+        cx: Cx<'_>,
+        draft: &mut Draft,
+    ) -> Result<std::result::Result<(), Vec<Problem>>> {
+        waiting::add_waiting(cx, draft);
+        Ok(Ok(()))
+    }
+
     fn apply(&self, states: &mut States, applied: &AppliedRecord<'_>) {
         states.presence.apply(applied);
     }

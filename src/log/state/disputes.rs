@@ -4,7 +4,6 @@
 
 use super::clock::ClockShift;
 use super::{ChangeSource, renames};
-use crate::base::clock::Stamp;
 use crate::base::rfc3339;
 use crate::features::approvals::decision::ApprovalChange;
 use crate::message::id;
@@ -174,13 +173,6 @@ impl Disputes {
     /// The disagreement of this thread.
     pub fn get(&self, thread: &str) -> Option<&Dispute> {
         self.0.iter().find(|one| one.thread == thread)
-    }
-
-    /// The disagreements that need the human.
-    pub fn due(&self, now: Stamp) -> impl Iterator<Item = &Dispute> {
-        self.0
-            .iter()
-            .filter(move |one| one.due.is_some_and(|due| due <= now.micros()))
     }
 
     /// All disagreements, in the order of the log.

@@ -3,34 +3,38 @@
 use super::{MailIntake, PendingWork, RoomConfig};
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::features;
 use crate::log;
-use crate::log::state::approvals::OpenApproval;
-use crate::log::state::disputes::Dispute;
 use crate::log::state::{MessageDeadline, RoomState};
-use crate::message::id;
 use crate::message::record::Record;
-use crate::room::registry::Registry;
-use std::collections::BTreeMap;
+use crate::router::seam::{Cx, Due, DueNotice};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The time that the outcome of a deadline waits for unreadable mail of the agents that can meet it.
 const DEADLINE_GRACE: Duration = Duration::from_secs(10);
+/// The time until the features are asked again if nothing will be due.
+const NOTHING_DUE: Duration = Duration::from_secs(3600);
 /// The longest time between two tries of a deadline.
 const RETRY_MOST: Duration = Duration::from_secs(2);
 
-/// An object with a deadline, by its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// An object with a deadline.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum DeadlineOf {
-    /// An approval or a disagreement.
-    Decision(u64),
-    /// A message that expires, or that needs an answer or an acknowledgement.
+    /// A notice of a feature, by its subject.
+    Notice(String),
+    /// A message that expires, or that needs an answer or an acknowledgement, by its record.
     Message(u64),
 }
 
 /// Deadlines that have passed and have no result in the log yet.
 #[derive(Default)]
-pub(crate) struct DueDeadlines(BTreeMap<DeadlineOf, DueDeadline>);
+pub(crate) struct DueDeadlines {
+    due: BTreeMap<DeadlineOf, DueDeadline>,
+    /// The time when the features are asked what is due. `None` means now.
+    ask: Option<Instant>,
+}
 
 struct DueDeadline {
     at: Stamp,
@@ -42,126 +46,172 @@ struct DueDeadline {
     next: Instant,
 }
 
-/// Mail that is not routed yet.
+/// Mail that is not judged yet.
 pub(crate) struct WaitingMail<'a> {
     pub(crate) intake: &'a MailIntake,
     pub(crate) pending: &'a PendingWork,
+    /// The senders of the messages in the batch.
+    pub(crate) batch: &'a HashSet<Arc<str>>,
 }
 
 impl DueDeadlines {
-    /// Returns true if a deadline must take effect now.
-    pub(crate) fn is_due(&self, state: &RoomState, config: &RoomConfig) -> bool {
+    /// Returns true if a deadline must take effect now, or if the features must be asked.
+    pub(crate) fn is_due(&self, state: &RoomState) -> bool {
         let (now, time) = (Instant::now(), Stamp::now());
-        let mut next = self.0.iter().filter(|(_, due)| due.next <= now);
-        next.any(|(of, _)| match of {
-            DeadlineOf::Decision(_) => decisions(state, config).any(|one| one.0 == *of),
+        let mut next = self.due.iter().filter(|(_, due)| due.next <= now);
+        let is_due = |(of, _): (&DeadlineOf, &DueDeadline)| match of {
+            DeadlineOf::Notice(_) => true,
             DeadlineOf::Message(seq) => {
                 let timed = state.timers.get(*seq);
                 timed.is_some_and(|timed| timed.first() <= time)
             }
-        })
+        };
+        self.must_ask() || next.any(is_due)
+    }
+
+    fn must_ask(&self) -> bool {
+        self.ask.is_none_or(|ask| ask <= Instant::now())
     }
 
     /// The time until the next deadline or try.
-    pub(crate) fn until_next(&self, state: &RoomState, config: &RoomConfig) -> Option<Duration> {
+    pub(crate) fn until_next(&self, state: &RoomState) -> Option<Duration> {
         let (now, time) = (Instant::now(), Stamp::now());
-        let is_new = |of: &DeadlineOf| !self.0.contains_key(of);
-        let messages = state.timers.times();
-        let message = messages.map(|(at, seq)| (DeadlineOf::Message(seq), at));
-        let new = decisions(state, config)
-            .map(|(of, at, _)| (of, at))
-            .filter(|(of, _)| is_new(of))
-            .chain(message.into_iter().find(|(of, _)| is_new(of)))
-            .map(|(_, at)| at.saturating_duration_since(time));
-        let again = self.0.values();
+        let is_new = |seq: u64| !self.due.contains_key(&DeadlineOf::Message(seq));
+        let mut messages = state.timers.times().into_iter();
+        let new = messages.find(|(_, seq)| is_new(*seq));
+        let new = new.map(|(at, _)| at.saturating_duration_since(time));
+        let again = self.due.values().map(|due| due.next);
+        let again = again.chain([self.ask.unwrap_or(now)]);
         again
-            .map(|due| due.next.saturating_duration_since(now))
+            .map(|at| at.saturating_duration_since(now))
             .chain(new)
             .min()
     }
 
+    /// Lets the features be asked again, because something changed that is not in the log, or failed.
+    pub(crate) fn ask_again(&mut self) {
+        self.ask = None;
+    }
+
     /// Queues the outboxes of the agents that can meet due deadlines.
-    pub(crate) fn queue_outboxes(
-        &mut self,
-        state: &RoomState,
-        config: &RoomConfig,
-        intake: &mut MailIntake,
-    ) {
-        let now = Stamp::now();
-        let mut due: BTreeMap<DeadlineOf, (Stamp, Vec<Arc<str>>)> = decisions(state, config)
-            .filter(|(_, at, _)| *at <= now)
-            .map(|(of, at, hear)| (of, (at, hear)))
-            .collect();
-        for timed in state.timers.due(now) {
-            let of = DeadlineOf::Message(timed.seq);
-            let hear = if self.0.contains_key(&of) {
-                Vec::new()
-            } else {
-                parties(&timed, config)
-            };
-            due.insert(of, (timed.first(), hear));
+    pub(crate) fn queue_outboxes(&mut self, cx: Cx<'_>, intake: &mut MailIntake) {
+        let timers = &cx.state().timers;
+        let mut messages = BTreeMap::new();
+        for timed in timers.due(cx.now) {
+            messages.insert(timed.seq, timed);
         }
-        self.0.retain(|of, _| due.contains_key(of));
-        for (of, (at, hear)) in due {
-            self.0.entry(of).or_insert_with(|| {
-                for agent in &hear {
-                    intake.outboxes().scan(agent);
-                }
-                let now = Instant::now();
-                DueDeadline {
-                    at,
-                    hear,
-                    since: now,
-                    next: now,
-                }
-            });
+        self.due.retain(|of, _| match of {
+            DeadlineOf::Message(seq) => messages.contains_key(seq),
+            DeadlineOf::Notice(_) => true,
+        });
+        for (seq, timed) in messages {
+            let of = DeadlineOf::Message(seq);
+            if !self.due.contains_key(&of) {
+                let hear = parties(&timed, cx.config);
+                self.add(of, timed.first(), hear, intake);
+            }
         }
+        if self.must_ask() || self.has_notice_to_try() {
+            self.ask(cx, intake);
+        }
+    }
+
+    fn has_notice_to_try(&self) -> bool {
+        let now = Instant::now();
+        let mut due = self.due.iter();
+        due.any(|(of, due)| matches!(of, DeadlineOf::Notice(_)) && due.next <= now)
+    }
+
+    /// Asks the features what is due, and queues the outboxes of the agents that can meet what is new.
+    pub(crate) fn ask(&mut self, cx: Cx<'_>, intake: &mut MailIntake) -> Vec<DueNotice> {
+        let mut all = Due::default();
+        for feature in features::ALL {
+            let due = feature.due(cx);
+            all.now.extend(due.now);
+            if let Some(next) = due.next {
+                all.ask_at(next);
+            }
+        }
+        let abouts: HashSet<&str> = all.now.iter().map(|one| &*one.notice.about).collect();
+        self.due.retain(|of, _| match of {
+            DeadlineOf::Message(_) => true,
+            DeadlineOf::Notice(about) => abouts.contains(&**about),
+        });
+        for one in &all.now {
+            let of = DeadlineOf::Notice(one.notice.about.clone());
+            if !self.due.contains_key(&of) {
+                self.add(of, one.at, one.hear.clone(), intake);
+            }
+        }
+        let wait = all.next.map_or(NOTHING_DUE, |next| {
+            let left = next.saturating_duration_since(cx.now);
+            left.clamp(limits::RETRY_FIRST, limits::DUE_CHECK)
+        });
+        self.ask = Some(Instant::now() + wait);
+        all.now
+    }
+
+    fn add(&mut self, of: DeadlineOf, at: Stamp, hear: Vec<Arc<str>>, intake: &mut MailIntake) {
+        for agent in &hear {
+            intake.outboxes().scan(agent);
+        }
+        let now = Instant::now();
+        let due = DueDeadline {
+            at,
+            hear,
+            since: now,
+            next: now,
+        };
+        self.due.insert(of, due);
     }
 
     /// Returns true if this deadline can take effect: the mail of the agents that can meet it was routed. The time for
     /// this is bounded, so that no agent can prevent the effect.
-    pub(crate) fn is_ready(&self, of: DeadlineOf, mail: &WaitingMail<'_>) -> bool {
-        let Some(due) = self.0.get(&of).filter(|due| due.next <= Instant::now()) else {
+    pub(crate) fn is_ready(&self, of: &DeadlineOf, mail: &WaitingMail<'_>) -> bool {
+        let Some(due) = self.due.get(of).filter(|due| due.next <= Instant::now()) else {
             return false;
         };
-        let WaitingMail { intake, pending } = mail;
+        let WaitingMail {
+            intake,
+            pending,
+            batch,
+        } = mail;
         let has_failed = due.hear.iter().any(|agent| pending.has_mail_of(agent));
-        let is_read = due.since.elapsed() >= DEADLINE_GRACE || !intake.has_mail_of(&due.hear);
+        let waits =
+            intake.has_mail_of(&due.hear) || due.hear.iter().any(|agent| batch.contains(agent));
+        let is_read = due.since.elapsed() >= DEADLINE_GRACE || !waits;
         is_read && (!has_failed || due.at.after(DEADLINE_GRACE) <= Stamp::now())
     }
 
     /// Delays the next try of a deadline. Its record may have failed, or a copy is leased.
-    pub(crate) fn delay(&mut self, of: DeadlineOf) {
-        if let Some(due) = self.0.get_mut(&of) {
-            let wait = due.since.elapsed().clamp(limits::RETRY_FIRST, RETRY_MOST);
-            due.next = due.next.max(Instant::now() + wait);
+    pub(crate) fn delay(&mut self, of: &DeadlineOf) {
+        if let Some(due) = self.due.get_mut(of) {
+            due.delay();
         }
     }
 
     /// Delays the next try of all deadlines, because the batch with their effects failed.
     pub(crate) fn delay_all(&mut self) {
-        let all: Vec<DeadlineOf> = self.0.keys().copied().collect();
-        for of in all {
-            self.delay(of);
+        for due in self.due.values_mut() {
+            due.delay();
         }
     }
 
-    /// Delays the next try of all decisions if all mail was read.
-    pub(crate) fn delay_decisions(&mut self, intake: &MailIntake) {
-        let decisions = self.0.keys().copied();
-        let decisions: Vec<DeadlineOf> = decisions
-            .filter(|of| intake.is_idle() && matches!(of, DeadlineOf::Decision(_)))
-            .collect();
-        for of in decisions {
-            self.delay(of);
+    /// Delays the next try of all notices of features.
+    pub(crate) fn delay_notices(&mut self) {
+        for (of, due) in &mut self.due {
+            if matches!(of, DeadlineOf::Notice(_)) {
+                due.delay();
+            }
         }
     }
 }
 
-/// Returns true if only the human can decide, because all agents that could decide were retired or removed.
-pub(crate) fn is_left_to_human(one: &OpenApproval, registry: &Registry) -> bool {
-    let can_ask = *one.from != *id::HUMAN && registry.has_active(id::HUMAN);
-    can_ask && !one.to.iter().any(|agent| registry.has_active(agent))
+impl DueDeadline {
+    fn delay(&mut self) {
+        let wait = self.since.elapsed().clamp(limits::RETRY_FIRST, RETRY_MOST);
+        self.next = self.next.max(Instant::now() + wait);
+    }
 }
 
 /// The agents that can meet the deadlines of a message: its sender, the agents that have to answer, and its recipients if it
@@ -180,34 +230,4 @@ fn parties(timed: &MessageDeadline, config: &RoomConfig) -> Vec<Arc<str>> {
     hear.sort_unstable();
     hear.dedup();
     hear
-}
-
-/// The deadlines of approvals, and of disagreements with a supervisor, with the agents that can meet them.
-fn decisions<'a>(
-    state: &'a RoomState,
-    config: &'a RoomConfig,
-) -> impl Iterator<Item = (DeadlineOf, Stamp, Vec<Arc<str>>)> {
-    let approvals = state.approvals.open().iter().filter_map(|one| {
-        let since = is_left_to_human(one, config.registry()).then_some(one.since);
-        let deadline = since.or(one.terms.deadline)?;
-        let hear = one.to.iter().chain([&one.from]).cloned().collect();
-        Some((one.seq, deadline, hear))
-    });
-    let disputes = state.disputes.iter().filter_map(|one| {
-        let deadline = one
-            .due
-            .or_else(|| is_argued_out(one, config).then_some(one.since))?;
-        let parties = one.positions.iter().map(|position| &position.from);
-        let hear = one.asked.iter().chain(parties).cloned().collect();
-        Some((one.seq, deadline, hear))
-    });
-    approvals
-        .chain(disputes)
-        .map(|(seq, at, hear)| (DeadlineOf::Decision(seq), Stamp::from_micros(at), hear))
-}
-
-/// Returns true if the disagreement had enough rounds and must be escalated.
-pub(crate) fn is_argued_out(one: &Dispute, config: &RoomConfig) -> bool {
-    let terms = config.settings().escalation.as_ref();
-    one.escalated.is_none() && terms.is_some_and(|terms| one.rounds >= terms.attempts)
 }

@@ -7,7 +7,6 @@ mod due_deadlines;
 mod progress;
 mod intake;
 mod journal;
-mod leases;
 mod links;
 mod notices;
 mod pending;
@@ -20,13 +19,11 @@ pub use journal::RouterTotals;
 
 pub(super) use batch_space::{BatchSpace, FileMessage, FileMessages};
 pub(super) use budget::MessageDelay;
-pub(super) use config::{RoomConfig, apply_subscription};
-pub(super) use due_deadlines::{
-    DeadlineOf, DueDeadlines, WaitingMail, is_argued_out, is_left_to_human,
-};
+pub(crate) use config::RoomConfig;
+pub(super) use config::apply_subscription;
+pub(super) use due_deadlines::{DeadlineOf, DueDeadlines, WaitingMail};
 pub(super) use intake::MailIntake;
-pub(super) use journal::Journal;
-pub(super) use leases::NextClaimReview;
+pub(crate) use journal::Journal;
 pub(super) use links::LinkAcknowledgements;
 pub(crate) use notices::{NoticeQueue, NoticeText};
 pub(super) use pending::{PendingWork, claim_item, inbox_item};

@@ -11,10 +11,10 @@ use crate::router::parts::RoomConfig;
 use std::sync::Arc;
 
 /// The agents at the time of a message.
-pub(super) struct AgentAvailability<'a> {
-    pub(super) config: &'a RoomConfig,
-    pub(super) state: &'a RoomState,
-    pub(super) calls: &'a SessionCalls,
+pub(crate) struct AgentAvailability<'a> {
+    pub(in crate::router) config: &'a RoomConfig,
+    pub(in crate::router) state: &'a RoomState,
+    pub(in crate::router) calls: &'a SessionCalls,
 }
 
 impl Availability for AgentAvailability<'_> {

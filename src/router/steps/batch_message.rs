@@ -3,9 +3,10 @@
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::log::LogPosition;
-use crate::message::carried::{EnclosedFile, IncomingItem, RemoteReceipt};
-use crate::message::record::{Facts, RecipientGroup, RouterAction};
+use crate::message::carried::{IncomingItem, RemoteReceipt};
+use crate::message::record::Facts;
 use crate::message::{Message, id};
+use crate::router::seam::Draft;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -57,14 +58,10 @@ pub(super) struct MessageRejection {
 
 /// The decision about a message.
 pub(super) enum MessageRuling {
-    /// Deliver it to these agents.
+    /// Deliver it.
     Accept {
-        message: Box<Message>,
+        draft: Box<Draft>,
         digest: Hash,
-        to: Vec<RecipientGroup>,
-        enclosed: Vec<EnclosedFile>,
-        act: Option<RouterAction>,
-        effect: Option<Box<MessageEffect>>,
     },
     /// The log has it as this record.
     Duplicate {
@@ -82,37 +79,27 @@ pub(super) enum MessageRuling {
         about: String,
         message: Box<Message>,
         to: Vec<Arc<str>>,
-        fact: Option<Box<Facts>>,
+        facts: Box<Facts>,
     },
 }
 
-/// The effect of a message about claims or approvals.
-pub(super) struct MessageEffect {
-    pub(super) fact: Facts,
-    /// Items of a link that are sent again.
-    pub(super) again: Vec<ResentItem>,
-    /// The outcome in its copies, in `delivery`.
-    pub(super) outcome: Value,
-}
-
 /// An item that is sent again in a new stream.
-pub(super) struct ResentItem {
+pub(crate) struct ResentItem {
     /// The tag of the other room.
-    pub(super) link: Arc<str>,
+    pub(in crate::router) link: Arc<str>,
     /// The record that the item is made from.
-    pub(super) place: LogPosition,
-    pub(super) receipts: Vec<RemoteReceipt>,
+    pub(in crate::router) place: LogPosition,
+    pub(in crate::router) receipts: Vec<RemoteReceipt>,
     /// Whether it has only receipts.
-    pub(super) alone: bool,
+    pub(in crate::router) alone: bool,
 }
 
 impl MessageRuling {
-    /// Returns true if it changes the ownership of work or the open decisions.
+    /// Returns true if its record changes facts of features.
     pub(super) fn changes_facts(&self) -> bool {
         match self {
-            MessageRuling::Accept { effect, .. } => effect.is_some(),
-            MessageRuling::Notice { fact, .. } => fact.is_some(),
-            MessageRuling::SendAgain(_) => true,
+            MessageRuling::Accept { draft, .. } => !draft.facts.is_empty(),
+            MessageRuling::Notice { facts, .. } => !facts.is_empty(),
             _ => false,
         }
     }

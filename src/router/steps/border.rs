@@ -3,44 +3,17 @@
 use crate::base::error::Problem;
 use crate::base::hash::is_hash_of;
 use crate::features::links::item::reason_to_stay;
-use crate::message::id::{HUMAN, tag_of};
-use crate::message::record::RecipientGroup;
-use crate::message::{Message, TypeSenders, behaviour};
+use crate::message::Message;
+use crate::message::id::tag_of;
+use crate::router::seam::Draft;
 use serde_json::Value;
 
-/// Returns the recipients if this sender may send a message of this type to them.
-pub(super) fn check(
-    from: &str,
-    message: &Message,
-    to: Vec<RecipientGroup>,
-) -> Result<Vec<RecipientGroup>, Vec<Problem>> {
-    let problems = match tag_of(from) {
-        Some(_) => check_arrived(message),
-        None => check_sender(from, message)
-            .into_iter()
-            .chain(check_leaving(message, &to))
-            .collect(),
-    };
-    if problems.is_empty() {
-        Ok(to)
-    } else {
-        Err(problems)
+/// Returns the problems of a message that arrives from another room or leaves for one.
+pub(super) fn check(draft: &Draft) -> Vec<Problem> {
+    match tag_of(&draft.from) {
+        Some(_) => check_arrived(&draft.message),
+        None => check_leaving(draft).into_iter().collect(),
     }
-}
-
-fn check_sender(from: &str, message: &Message) -> Option<Problem> {
-    if behaviour(message.kind()).senders != TypeSenders::Human || from == HUMAN {
-        return None;
-    }
-    let what = format!(
-        "only the human can send messages of the type {}",
-        message.kind()
-    );
-    Some(
-        Problem::new("not_yours", what)
-            .at("/type")
-            .fix("ask the human: a question, to human"),
-    )
 }
 
 fn has_wrong_digest(attachment: &Value) -> bool {
@@ -51,12 +24,9 @@ fn has_wrong_digest(attachment: &Value) -> bool {
         .is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
 }
 
-fn check_leaving(message: &Message, to: &[RecipientGroup]) -> Option<Problem> {
-    let far = to
-        .iter()
-        .flat_map(|group| &group.agents)
-        .find(|agent| tag_of(agent).is_some())?;
-    let why = reason_to_stay(message)?;
+fn check_leaving(draft: &Draft) -> Option<Problem> {
+    let far = draft.recipients().find(|agent| tag_of(agent).is_some())?;
+    let why = reason_to_stay(&draft.message)?;
     let problem = Problem::new(
         "stays_in_room",
         format!("this message cannot go to {far}: {why}"),

@@ -99,7 +99,7 @@ fn check_one(
 }
 
 /// The time of the last write to a picked-up file.
-pub(super) fn dropped_at(config: &RoomConfig, claim: Option<&str>) -> Option<Stamp> {
+pub(in crate::router) fn dropped_at(config: &RoomConfig, claim: Option<&str>) -> Option<Stamp> {
     let meta = config.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
     Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
 }

@@ -35,7 +35,7 @@ pub(super) fn act(message: &Message) -> Option<RouterAction> {
 }
 
 impl NoticeText {
-    pub(super) fn message(&self) -> Message {
+    fn message(&self) -> Message {
         own(
             self.kind,
             &self.to,
@@ -45,22 +45,13 @@ impl NoticeText {
         )
     }
 
-    pub(super) fn letter(self) -> BatchMessage<MessageRuling> {
-        let message = self.message();
-        self.letter_with(message, None)
-    }
-
-    /// The letter with a message of this notice and with a fact.
-    pub(super) fn letter_with(
-        self,
-        message: Message,
-        fact: Option<Facts>,
-    ) -> BatchMessage<MessageRuling> {
+    /// The letter of this notice, with the changes that its record makes.
+    pub(super) fn letter(self, facts: Facts) -> BatchMessage<MessageRuling> {
         BatchMessage::own(MessageRuling::Notice {
+            message: Box::new(self.message()),
             about: self.about,
-            message: Box::new(message),
             to: self.to,
-            fact: fact.map(Box::new),
+            facts: Box::new(facts),
         })
     }
 }

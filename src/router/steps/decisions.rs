@@ -1,7 +1,6 @@
 //! Approvals and decisions, in step 5: judges them, and closes approvals after their deadlines.
 
-use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
-use super::parties;
+use super::disputes::DisputeJudge;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
@@ -10,15 +9,14 @@ use crate::base::{limits, sanitize};
 use crate::features::approvals::decision::{
     self, ApprovalChange, ApprovalTerms, DeadlineOutcome, PinnedKey,
 };
-use crate::log::state::RoomState;
 use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
-use crate::message::record::{Facts, RecipientGroup};
 use crate::message::reference::ReferenceResolution;
-use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, ESCALATION, Message, Priority, id, object};
+use crate::room::registry::Registry;
 use crate::room::resolve::RecipientRule;
 use crate::room::signature::{self, DecisionKey, SignedDecision};
-use crate::router::parts::{NoticeText, RoomConfig, is_left_to_human};
+use crate::router::parts::NoticeText;
+use crate::router::seam::{Cx, Draft, Due, title_of};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -29,55 +27,70 @@ const APPROVALS_OF_ASKER: usize = 100;
 
 /// The approvals of the room.
 #[derive(Clone, Copy)]
-pub(super) struct ApprovalJudge<'a> {
-    config: &'a RoomConfig,
+struct ApprovalJudge<'a> {
+    cx: Cx<'a>,
     approvals: &'a Approvals,
-}
-
-/// A message and the time of the last write to its file, by the clock of the file system.
-pub(super) struct DroppedMessage<'m> {
-    pub(super) agent: &'m Arc<str>,
-    pub(super) message: &'m Message,
-    pub(super) at: Option<Stamp>,
 }
 
 /// A result, or the reason for a rejection.
 type ApprovalResult<T> = std::result::Result<T, Box<Problem>>;
 
-impl<'a> ApprovalJudge<'a> {
-    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> ApprovalJudge<'a> {
-        ApprovalJudge {
-            config,
-            approvals: &state.approvals,
-        }
+/// Judges a message about approvals or disagreements after its recipients are resolved, and adds further recipients. An
+/// error is temporary.
+pub(crate) fn judge(
+    cx: Cx<'_>,
+    draft: &mut Draft,
+) -> Result<std::result::Result<(), Vec<Problem>>> {
+    let (judge, disputes) = (ApprovalJudge::new(cx), DisputeJudge::new(cx));
+    if draft.message.kind() == "ack" {
+        judge.withdraw(draft);
+        return Ok(Ok(()));
     }
+    if !draft.message.is_about_approvals() {
+        let thread = disputes.thread_of(&draft.message);
+        if let Err(problem) = judge.check_option(&draft.from, &draft.message, thread) {
+            return Ok(Err(vec![*problem]));
+        }
+        disputes.judge(draft);
+        return Ok(Ok(()));
+    }
+    let judged = match draft.message.kind() {
+        APPROVAL => judge.ask(draft),
+        _ => judge.decide(draft)?,
+    };
+    Ok(match judged {
+        Ok((step, outcome)) => {
+            draft.facts.approvals = Some(step);
+            draft.delivery.insert("approval".to_owned(), outcome);
+            Ok(())
+        }
+        Err(problem) => Err(vec![*problem]),
+    })
+}
 
-    /// Judges a message about approvals after its recipients are resolved, and adds further recipients. An error is
-    /// temporary.
-    pub(super) fn judge(
-        self,
-        dropped: &DroppedMessage<'_>,
-        to: &mut Vec<RecipientGroup>,
-    ) -> Result<std::result::Result<MessageEffect, Vec<Problem>>> {
-        let DroppedMessage { agent, message, .. } = dropped;
-        let judged = match message.kind() {
-            APPROVAL => self.ask(agent, message, to),
-            _ => self.decide(dropped, to)?,
-        };
-        let (step, outcome) = match judged {
-            Ok(judged) => judged,
-            Err(problem) => return Ok(Err(vec![*problem])),
-        };
-        Ok(Ok(MessageEffect {
-            fact: Facts::from(step),
-            again: Vec::new(),
-            outcome,
-        }))
+/// The approvals and the disagreements whose deadlines have passed.
+pub(crate) fn due(cx: Cx<'_>) -> Due {
+    let mut due = Due::default();
+    ApprovalJudge::new(cx).add_due(&mut due);
+    DisputeJudge::new(cx).add_due(&mut due);
+    due
+}
+
+/// Returns true if only the human can decide, because all agents that could decide were retired or removed.
+fn is_left_to_human(one: &OpenApproval, registry: &Registry) -> bool {
+    let can_ask = *one.from != *id::HUMAN && registry.has_active(id::HUMAN);
+    can_ask && !one.to.iter().any(|agent| registry.has_active(agent))
+}
+
+impl<'a> ApprovalJudge<'a> {
+    fn new(cx: Cx<'a>) -> ApprovalJudge<'a> {
+        let approvals = &cx.state().approvals;
+        ApprovalJudge { cx, approvals }
     }
 
     /// Rejects a `decision` without `option` on an open approval that its sender can decide, or in the thread of
     /// proposals that such an approval is about. It would have no effect, against the sender's intention.
-    pub(super) fn check_option(
+    fn check_option(
         self,
         agent: &Arc<str>,
         message: &Message,
@@ -107,56 +120,35 @@ impl<'a> ApprovalJudge<'a> {
         wrong(problem.at("/option").fix(fix))
     }
 
-    /// Closes the open approvals that an accepted ack of their asker withdraws. `None` if there are none.
-    pub(super) fn withdraw(self, from: &Arc<str>, receipts: &[Receipt]) -> Option<MessageEffect> {
-        let approvals = self.approvals.withdrawn(receipts, from);
-        if approvals.is_empty() {
-            return None;
+    /// Closes the open approvals that an accepted ack of their asker withdraws.
+    fn withdraw(self, draft: &mut Draft) {
+        let approvals = self.approvals.withdrawn(draft.receipts(), &draft.from);
+        if !approvals.is_empty() {
+            draft.facts.approvals = Some(ApprovalChange::Withdraw { approvals });
         }
-        let step = ApprovalChange::Withdraw { approvals };
-        Some(MessageEffect {
-            fact: Facts::from(step),
-            again: Vec::new(),
-            outcome: Value::Null,
-        })
     }
 
-    /// Applies the deadlines of these approvals, and asks the human if all other agents that could decide are gone.
-    pub(super) fn expire(
-        self,
-        is_ready: impl Fn(&OpenApproval) -> bool,
-    ) -> Vec<BatchMessage<MessageRuling>> {
-        let (now, registry) = (Stamp::now(), self.config.registry());
-        let due: Vec<OpenApproval> = self
-            .approvals
-            .open()
-            .iter()
-            .filter(|one| one.is_due(now) || is_left_to_human(one, registry))
-            .filter(|one| is_ready(one))
-            .cloned()
-            .collect();
-        due.iter()
-            .map(|one| {
-                if one.is_due(now) {
-                    self.close(one)
-                } else {
-                    self.leave_to_human(one)
-                }
-            })
-            .collect()
+    /// Adds the approvals whose deadlines have passed, and those that only the human can decide, because all other agents
+    /// are gone.
+    fn add_due(self, due: &mut Due) {
+        for one in self.approvals.open() {
+            let deadline = one.terms.deadline.map(Stamp::from_micros);
+            let hear = || one.to.iter().chain([&one.from]).cloned().collect();
+            if one.is_due(self.cx.now) {
+                let (notice, step) = self.close(one);
+                due.add(deadline.unwrap_or(self.cx.now), hear(), notice, step);
+            } else if is_left_to_human(one, self.cx.registry()) {
+                let (notice, step) = self.leave_to_human(one);
+                due.add(Stamp::from_micros(one.since), hear(), notice, step);
+            } else if let Some(deadline) = deadline {
+                due.ask_at(deadline);
+            }
+        }
     }
 
-    fn ask(
-        self,
-        agent: &Arc<str>,
-        message: &Message,
-        to: &[RecipientGroup],
-    ) -> ApprovalResult<(ApprovalChange, Value)> {
-        if !to
-            .iter()
-            .flat_map(|group| &group.agents)
-            .any(|other| other != agent)
-        {
+    fn ask(self, draft: &Draft) -> ApprovalResult<(ApprovalChange, Value)> {
+        let (agent, message) = (&draft.from, &*draft.message);
+        if !draft.recipients().any(|other| other != agent) {
             let problem =
                 Problem::new("no_decider", "the approval reaches only its sender").at("/to");
             return wrong(problem.fix("name another agent in to, such as human"));
@@ -188,7 +180,7 @@ impl<'a> ApprovalJudge<'a> {
             outcome["deadline"] = deadline.to_string().into();
             outcome["on_deadline"] = on_deadline.as_str().into();
         }
-        let (title, deadline) = (parties::title(message), deadline.map(Stamp::micros));
+        let (title, deadline) = (title_of(message), deadline.map(Stamp::micros));
         Ok((
             ApprovalChange::Ask(ApprovalTerms {
                 title,
@@ -204,12 +196,8 @@ impl<'a> ApprovalJudge<'a> {
         ))
     }
 
-    fn decide(
-        self,
-        dropped: &DroppedMessage<'_>,
-        to: &mut Vec<RecipientGroup>,
-    ) -> Result<ApprovalResult<(ApprovalChange, Value)>> {
-        let DroppedMessage { agent, message, at } = dropped;
+    fn decide(self, draft: &mut Draft) -> Result<ApprovalResult<(ApprovalChange, Value)>> {
+        let (agent, message) = (&draft.from, &*draft.message);
         let (reference, word) = (
             message.text("in_reply_to").unwrap_or_default(),
             message.text("option").unwrap_or_default(),
@@ -244,7 +232,7 @@ impl<'a> ApprovalJudge<'a> {
         if let Some(problem) = digest.and_then(|digest| open.check_digest(digest)) {
             return Ok(wrong(problem.at("/digest")));
         }
-        if let Some(deadline) = is_late(open, *at) {
+        if let Some(deadline) = is_late(open, draft.dropped(self.cx)) {
             let what = format!("the deadline of {} was {}", open.approval, shown(deadline));
             let fix = format!(
                 "nothing was changed; the outcome is {}",
@@ -272,10 +260,9 @@ impl<'a> ApprovalJudge<'a> {
             title,
             pin,
         };
-        for recipient in recipients_of_decision(open) {
-            if recipient != *agent {
-                parties::add(self.config, to, RecipientRule::Decision, recipient);
-            }
+        let from = draft.from.clone();
+        for recipient in recipients_of_decision(open).filter(|one| **one != from) {
+            draft.add_recipient(self.cx, RecipientRule::Decision, recipient);
         }
         Ok(Ok((step, outcome)))
     }
@@ -316,7 +303,7 @@ impl<'a> ApprovalJudge<'a> {
             digest,
             ..
         } = open;
-        let Some(place) = signature::place(self.config.room())? else {
+        let Some(place) = signature::place(self.cx.room())? else {
             let what = "this room is a copy, so no signature counts in it";
             let fix = "run `mailbag init --adopt`, then decide again in a terminal";
             return Ok(bad_signature("copied_room", what, fix));
@@ -363,7 +350,7 @@ impl<'a> ApprovalJudge<'a> {
         Ok(bad_signature("not_signed", &what, &fix))
     }
 
-    fn close(self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
+    fn close(self, one: &OpenApproval) -> (NoticeText, ApprovalChange) {
         let passed = shown(Stamp::from_micros(one.terms.deadline.unwrap_or_default()));
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let option = match &one.terms.on_deadline {
@@ -383,7 +370,7 @@ impl<'a> ApprovalJudge<'a> {
         let notice = NoticeText {
             about: format!("approval-expired {}", one.approval),
             kind: DECISION,
-            to: parties::registered(self.config, recipients_of_decision(one).cloned()),
+            to: self.cx.registered(recipients_of_decision(one).cloned()),
             subject: format!("decided by the deadline: {word}"),
             body: format!(
                 "No agent decided {title} of {} before its deadline, {passed}. The outcome is {word}.",
@@ -395,20 +382,20 @@ impl<'a> ApprovalJudge<'a> {
             approval: one.approval.clone(),
             option,
         };
-        self.notice(notice, step)
+        (notice, step)
     }
 
     /// Asks the supervisors of the agents that have not decided, and after the same time again, the human.
-    fn escalate(self, one: &OpenApproval, passed: &str) -> BatchMessage<MessageRuling> {
-        let registry = self.config.registry();
+    fn escalate(self, one: &OpenApproval, passed: &str) -> (NoticeText, ApprovalChange) {
+        let registry = self.cx.registry();
         let supervisors = one.to.iter().filter_map(|agent| {
             let supervisor = registry.agent(agent)?.supervisor.as_deref()?;
             Some(registry.find(supervisor)?.id.clone())
         });
-        let mut to = parties::registered(self.config, supervisors);
+        let mut to = self.cx.registered(supervisors);
         to.retain(|agent| !one.to.contains(agent) && *agent != one.from);
         if to.is_empty() {
-            to = parties::registered(self.config, [id::HUMAN.into()]);
+            to = self.cx.registered([id::HUMAN.into()]);
             to.retain(|agent| !one.to.contains(agent) && *agent != one.from);
         }
         let human_can = to.iter().chain(&one.to).any(|agent| &**agent == id::HUMAN);
@@ -422,7 +409,7 @@ impl<'a> ApprovalJudge<'a> {
         self.pass_on(one, to, deadline, &why)
     }
 
-    fn leave_to_human(self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
+    fn leave_to_human(self, one: &OpenApproval) -> (NoticeText, ApprovalChange) {
         let why = if one.to.is_empty() {
             "no other agent can decide it, since the agent that was asked is the sender now"
                 .to_owned()
@@ -442,7 +429,7 @@ impl<'a> ApprovalJudge<'a> {
         to: Vec<Arc<str>>,
         deadline: Option<i64>,
         why: &str,
-    ) -> BatchMessage<MessageRuling> {
+    ) -> (NoticeText, ApprovalChange) {
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let outcome =
             json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
@@ -452,7 +439,7 @@ impl<'a> ApprovalJudge<'a> {
         );
         let mut told = to.clone();
         if told.is_empty() {
-            told = parties::registered(self.config, one.to.iter().cloned());
+            told = self.cx.registered(one.to.iter().cloned());
         }
         let advice = if told.is_empty() {
             told.push(one.from.clone());
@@ -480,12 +467,7 @@ impl<'a> ApprovalJudge<'a> {
             to,
             deadline,
         };
-        self.notice(notice, step)
-    }
-
-    fn notice(self, notice: NoticeText, step: ApprovalChange) -> BatchMessage<MessageRuling> {
-        let message = notice.message();
-        notice.letter_with(message, Some(Facts::from(step)))
+        (notice, step)
     }
 }
 

@@ -1,20 +1,17 @@
 //! Disagreements, in step 5. Counts the rounds of proposals and objections in a thread, asks the supervisor, and then
 //! the human, if the settings say so.
 
-use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
-use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::features::approvals::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
-use crate::log::state::RoomState;
 use crate::log::state::disputes::{Dispute, Disputes};
-use crate::message::record::{Facts, RecipientGroup};
 use crate::message::{APPROVAL, ESCALATION, Message, Priority, id, object};
-use crate::room::resolve::{self, Availability, RecipientRule};
+use crate::room::resolve::{self, RecipientRule};
 use crate::room::settings::EscalationSettings;
-use crate::router::parts::{NoticeText, RoomConfig, is_argued_out};
-use serde_json::{Map, Value, json};
+use crate::router::parts::NoticeText;
+use crate::router::seam::{Cx, Draft, Due, title_of};
+use serde_json::{Map, json};
 use std::sync::Arc;
 
 /// The most options of an approval.
@@ -23,16 +20,14 @@ const OPTIONS: usize = 20;
 /// The disagreements of the room.
 #[derive(Clone, Copy)]
 pub(super) struct DisputeJudge<'a> {
-    config: &'a RoomConfig,
+    cx: Cx<'a>,
     disputes: &'a Disputes,
 }
 
 impl<'a> DisputeJudge<'a> {
-    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> DisputeJudge<'a> {
-        DisputeJudge {
-            config,
-            disputes: &state.disputes,
-        }
+    pub(super) fn new(cx: Cx<'a>) -> DisputeJudge<'a> {
+        let disputes = &cx.state().disputes;
+        DisputeJudge { cx, disputes }
     }
 
     /// The thread of the disagreement that a message is about.
@@ -43,91 +38,75 @@ impl<'a> DisputeJudge<'a> {
 
     /// Judges a message about a disagreement. The parties get a decision. A message from another room is ignored,
     /// because each room asks its own agents.
-    pub(super) fn judge(
-        self,
-        agent: &Arc<str>,
-        message: &Message,
-        to: &mut Vec<RecipientGroup>,
-    ) -> Option<MessageEffect> {
-        self.config.settings().escalation.as_ref()?;
-        if id::tag_of(agent).is_some() {
-            return None;
+    pub(super) fn judge(self, draft: &mut Draft) {
+        let is_counted = self.cx.settings().escalation.is_some();
+        if is_counted && id::tag_of(&draft.from).is_none() {
+            draft.facts.approvals = self.step(draft);
         }
+    }
+
+    fn step(self, draft: &mut Draft) -> Option<ApprovalChange> {
+        let (agent, message) = (&draft.from, &*draft.message);
         let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
         let known = self.disputes.of(thread, reply);
-        let step = match message.kind() {
+        Some(match message.kind() {
             "proposal" | "proposal.created" | "proposal.amended" => ApprovalChange::Propose {
                 thread: match (known, thread) {
                     (Some(one), _) => one.thread.clone(),
                     (None, Some(thread)) => thread.to_owned(),
                     (None, None) => id::full_name(agent, message.id()),
                 },
-                title: parties::title(message),
+                title: title_of(message),
             },
             "objection" | "objection.raised" => ApprovalChange::Object {
                 thread: known?.thread.clone(),
-                title: parties::title(message),
+                title: title_of(message),
             },
             "decision" | "decision.recorded" => {
                 let one = known.filter(|one| !one.has_asked_human())?;
-                for party in one.parties() {
-                    if party != *agent {
-                        parties::add(self.config, to, RecipientRule::Decision, &party);
-                    }
+                let from = draft.from.clone();
+                for party in one.parties().iter().filter(|party| **party != from) {
+                    draft.add_recipient(self.cx, RecipientRule::Decision, party);
                 }
                 ApprovalChange::Settle {
                     thread: one.thread.clone(),
                 }
             }
             _ => return None,
-        };
-        Some(MessageEffect {
-            fact: Facts::from(step),
-            again: Vec::new(),
-            outcome: Value::Null,
         })
     }
 
-    /// Escalates disagreements after their rounds, to the supervisor or to the human. A failure is tried again later.
-    pub(super) fn pass_on(self, crowd: &mut dyn Availability) -> Vec<BatchMessage<MessageRuling>> {
-        let Some(terms) = self.config.settings().escalation.clone() else {
-            return Vec::new();
-        };
-        let due = self
-            .disputes
-            .iter()
-            .filter(|one| is_argued_out(one, self.config))
-            .cloned();
-        let due: Vec<Dispute> = due.collect();
-        due.iter()
-            .map(|one| self.escalate(one, &terms, crowd))
-            .collect()
+    /// Adds the disagreements that had enough rounds, for the supervisor or the human, and those that the supervisor did
+    /// not decide in time.
+    pub(super) fn add_due(self, due: &mut Due) {
+        for one in self.disputes.iter() {
+            if let Some(terms) = self.cx.settings().escalation.as_ref()
+                && one.escalated.is_none()
+                && one.rounds >= terms.attempts
+            {
+                let (notice, step) = self.escalate(one, terms);
+                due.add(Stamp::from_micros(one.since), Vec::new(), notice, step);
+                continue;
+            }
+            let Some(deadline) = one.due.map(Stamp::from_micros) else {
+                continue;
+            };
+            if deadline > self.cx.now {
+                due.ask_at(deadline);
+                continue;
+            }
+            let parties = one.positions.iter().map(|position| &position.from);
+            let hear = one.asked.iter().chain(parties).cloned().collect();
+            let (notice, step) = self.ask(one);
+            due.add(deadline, hear, notice, step);
+        }
     }
 
-    /// Asks the human about disagreements that the supervisor did not decide in time.
-    pub(super) fn ask_human(
-        self,
-        is_ready: impl Fn(&Dispute) -> bool,
-    ) -> Vec<BatchMessage<MessageRuling>> {
-        let due: Vec<Dispute> = self
-            .disputes
-            .due(Stamp::now())
-            .filter(|one| is_ready(one))
-            .cloned()
-            .collect();
-        due.iter().map(|one| self.ask(one)).collect()
-    }
-
-    fn escalate(
-        self,
-        one: &Dispute,
-        terms: &EscalationSettings,
-        crowd: &mut dyn Availability,
-    ) -> BatchMessage<MessageRuling> {
+    fn escalate(self, one: &Dispute, terms: &EscalationSettings) -> (NoticeText, ApprovalChange) {
         let to = terms
             .supervisor
             .as_ref()
-            .map(|name| self.supervisors(one, name, crowd))
+            .map(|name| self.supervisors(one, name))
             .unwrap_or_default();
         if to.is_empty() || to.iter().any(|agent| &**agent == id::HUMAN) {
             return self.ask(one);
@@ -155,7 +134,7 @@ impl<'a> DisputeJudge<'a> {
         self.notice(notice, one, step)
     }
 
-    fn ask(self, one: &Dispute) -> BatchMessage<MessageRuling> {
+    fn ask(self, one: &Dispute) -> (NoticeText, ApprovalChange) {
         let options = options(one);
         let title = sanitize::brief(&format!("Which proposal? {}", subject(one)), limits::TITLE);
         let body = format!(
@@ -186,18 +165,13 @@ impl<'a> DisputeJudge<'a> {
         self.notice(notice, one, step)
     }
 
-    fn supervisors(
-        self,
-        one: &Dispute,
-        address: &str,
-        crowd: &mut dyn Availability,
-    ) -> Vec<Arc<str>> {
+    fn supervisors(self, one: &Dispute, address: &str) -> Vec<Arc<str>> {
         let found = resolve::resolve(
-            self.config.registry(),
+            self.cx.registry(),
             id::MAILBAG,
             &[address.to_owned()],
             false,
-            crowd,
+            &mut self.cx.availability(),
         );
         let parties = one.parties();
         let agents = found
@@ -212,7 +186,7 @@ impl<'a> DisputeJudge<'a> {
         mut notice: NoticeText,
         one: &Dispute,
         step: ApprovalChange,
-    ) -> BatchMessage<MessageRuling> {
+    ) -> (NoticeText, ApprovalChange) {
         let refs: Vec<&str> = one
             .positions
             .iter()
@@ -220,8 +194,7 @@ impl<'a> DisputeJudge<'a> {
             .collect();
         notice.more.extend(object(json!({"thread_id": one.thread,
             "priority": Priority::High.as_str(), "refs": refs})));
-        let message = notice.message();
-        notice.letter_with(message, Some(Facts::from(step)))
+        (notice, step)
     }
 }
 

@@ -2,17 +2,12 @@
 //! message is judged.
 
 use super::ack::AckRoom;
-use super::availability::AgentAvailability;
 use super::batch_message::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
-use super::check::{CheckedMessages, dropped_at};
-use super::decisions::{ApprovalJudge, DroppedMessage};
-use super::disputes::DisputeJudge;
-use super::enclose::enclose;
-use super::owners::{self, ClaimJudge};
+use super::check::CheckedMessages;
+use super::owners;
 use super::stage::{BatchStage, StagedBatch};
 use super::streams::check_next;
-use super::waiting::add_waiting;
-use super::{ack, border, compose, link_changes, unreached};
+use super::{ack, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
@@ -24,18 +19,19 @@ use crate::log::find;
 use crate::log::lookup::{self, Viewer};
 use crate::log::state::IndexedLog;
 use crate::log::state::RoomState;
-use crate::message::record::{RecipientGroup, RouterAction};
+use crate::message::id::{HUMAN, tag_of};
+use crate::message::record::{Facts, RecipientGroup, RouterAction};
 use crate::message::schema::{self, ParsedFile};
 use crate::message::subject::ComparisonBudget;
-use crate::message::{LINK, Message};
+use crate::message::{Message, TypeSenders, behaviour};
 use crate::room::resolve::{self, Recipient, UnknownAvailability};
 use crate::room::sessions::SessionCalls;
 use crate::router::FailedBatch;
 use crate::router::parts::{
-    AgentRename, DeadlineOf, DueDeadlines, MailIntake, NextClaimReview, NoticeQueue, NoticeText,
-    PendingWork, WaitingMail,
+    AgentRename, DeadlineOf, DueDeadlines, MailIntake, NoticeQueue, PendingWork, WaitingMail,
 };
-use serde_json::Value;
+use crate::router::seam::{Cx, Draft};
+use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -45,7 +41,6 @@ pub(in crate::router) struct JudgeStep<'a> {
     pub(in crate::router) intake: &'a mut MailIntake,
     pub(in crate::router) notices: &'a mut NoticeQueue,
     pub(in crate::router) pending: &'a mut PendingWork,
-    pub(in crate::router) leases: &'a mut NextClaimReview,
     pub(in crate::router) deadlines: &'a mut DueDeadlines,
 }
 
@@ -55,39 +50,31 @@ impl JudgeStep<'_> {
         self,
         checked: CheckedMessages,
     ) -> Result<StagedBatch, FailedBatch> {
-        let JudgeStep {
-            stage,
-            intake,
-            notices,
-            pending,
-            leases,
-            deadlines,
-        } = self;
         let letters = checked.into_inner();
-        let mut judge = MessageJudge {
-            calls: SessionCalls::of(stage.config.dir()),
-            stage,
-            follow_ups: Vec::new(),
-            has_new_facts: false,
-        };
-        judge.review(leases, intake, &letters)?;
+        let mut judge = self.begin();
+        judge.senders = letters.iter().map(|letter| letter.agent.clone()).collect();
+        if judge.deadlines.is_due(judge.state()) {
+            judge.record_due()?;
+        }
         let mut letters = letters.into_iter().peekable();
         while let Some(letter) = letters.next() {
             let claim = letter.claim.clone();
             let judged = judge.judge(letter);
             judged.map_err(|e| FailedBatch::of_claim(claim.as_deref(), e))?;
             // The records of a file's lines are consecutive.
-            if letters.peek().is_none_or(|next| next.claim != claim) && judge.follow_up()? {
-                leases.reviewed(Some(Stamp::now()));
+            if letters.peek().is_none_or(|next| next.claim != claim) {
+                judge.follow_up()?;
             }
         }
-        if deadlines.is_due(judge.state(), judge.stage.config) {
-            let mail = WaitingMail { intake, pending };
-            judge.expire(|seq| deadlines.is_ready(DeadlineOf::Decision(seq), &mail))?;
-            deadlines.delay_decisions(intake);
+        judge.senders.clear();
+        if judge.deadlines.is_due(judge.state()) {
+            judge.record_due()?;
+            if judge.intake.is_idle() {
+                judge.deadlines.delay_notices();
+            }
         }
-        for notice in notices.take() {
-            judge.record(notice.letter())?;
+        for notice in judge.notices.take() {
+            judge.record(notice.letter(Facts::default()))?;
         }
         Ok(judge.stage.finish()?)
     }
@@ -97,20 +84,16 @@ impl JudgeStep<'_> {
         self,
         renames: &[AgentRename],
     ) -> Result<StagedBatch, FailedBatch> {
-        let mut judge = MessageJudge {
-            calls: SessionCalls::of(self.stage.config.dir()),
-            stage: self.stage,
-            follow_ups: Vec::new(),
-            has_new_facts: true,
-        };
+        let mut judge = self.begin();
+        judge.has_new_facts = true;
         for rename in renames {
             let (of, to) = rename;
             let twice = received_twice(judge.stage.config.dir(), judge.state(), of, to)?;
-            let waiting = judge.claims().waiting_of(of, to);
+            let waiting = owners::waiting_of(judge.cx(), of, to);
             judge.record(owners::rename(rename, twice))?;
             let steps = ComparisonBudget::of_message();
             for one in waiting.into_iter().rev() {
-                let Some(ended) = judge.claims().stop_circle(rename, one, &steps) else {
+                let Some(ended) = owners::stop_circle(judge.cx(), rename, one, &steps) else {
                     break;
                 };
                 judge.record(ended)?;
@@ -118,6 +101,22 @@ impl JudgeStep<'_> {
         }
         judge.follow_up()?;
         Ok(judge.stage.finish()?)
+    }
+}
+
+impl<'a> JudgeStep<'a> {
+    fn begin(self) -> MessageJudge<'a> {
+        MessageJudge {
+            calls: SessionCalls::of(self.stage.config.dir()),
+            stage: self.stage,
+            intake: self.intake,
+            notices: self.notices,
+            pending: self.pending,
+            deadlines: self.deadlines,
+            senders: HashSet::new(),
+            follow_ups: Vec::new(),
+            has_new_facts: false,
+        }
     }
 }
 
@@ -151,9 +150,15 @@ fn read_claim(room: &Dir, claim: &str) -> Result<Option<Vec<u8>>> {
 struct MessageJudge<'a> {
     stage: BatchStage<'a>,
     calls: SessionCalls,
-    /// Notices that follow from the present file.
+    intake: &'a mut MailIntake,
+    notices: &'a mut NoticeQueue,
+    pending: &'a PendingWork,
+    deadlines: &'a mut DueDeadlines,
+    /// The senders of the batch, until all its messages are judged.
+    senders: HashSet<Arc<str>>,
+    /// Records that follow from the present file.
     follow_ups: Vec<BatchMessage<MessageRuling>>,
-    /// Whether the present file changes the ownership of work or the open decisions.
+    /// Whether the present file changes facts of features.
     has_new_facts: bool,
 }
 
@@ -167,24 +172,8 @@ impl MessageJudge<'_> {
         self.stage.journal.indexed(self.stage.config.dir())
     }
 
-    fn claims(&self) -> ClaimJudge<'_> {
-        ClaimJudge::new(self.stage.config, self.state())
-    }
-
-    fn approvals(&self) -> ApprovalJudge<'_> {
-        ApprovalJudge::new(self.stage.config, self.state())
-    }
-
-    fn disputes(&self) -> DisputeJudge<'_> {
-        DisputeJudge::new(self.stage.config, self.state())
-    }
-
-    fn availability(&self) -> AgentAvailability<'_> {
-        AgentAvailability {
-            config: self.stage.config,
-            state: self.state(),
-            calls: &self.calls,
-        }
+    fn cx(&self) -> Cx<'_> {
+        Cx::new(self.stage.config, self.stage.journal, &self.calls)
     }
 
     /// Records a notice.
@@ -194,41 +183,28 @@ impl MessageJudge<'_> {
         recorded.map_err(|e| FailedBatch::of_notice(about.as_deref(), e))
     }
 
-    /// Reviews the leases of claims if the review is due, or if a message of the batch depends on it. The notices of
-    /// the review are first in the batch.
-    fn review(
-        &mut self,
-        leases: &mut NextClaimReview,
-        intake: &MailIntake,
-        letters: &[BatchMessage<CheckedContent>],
-    ) -> Result<(), FailedBatch> {
-        let messages = letters
-            .iter()
-            .filter_map(|letter| Some(&letter.content.as_ref().ok()?.as_ref()?.0));
-        if !leases.is_due(self.state())
-            && !messages.clone().any(|message| message.is_about_claims())
-        {
-            return Ok(());
-        }
-        let waiting = self.state().claims.agents();
-        let waiting = waiting.filter(|agent| intake.has_mail_of(std::slice::from_ref(*agent)));
-        let active: HashSet<Arc<str>> = messages
-            .map(|message| message.from().into())
-            .chain(waiting.cloned())
-            .collect();
-        let (steps, next) = self.claims().review(&self.calls, &active);
-        leases.reviewed(next);
-        let changes = !steps.is_empty();
-        for step in steps {
-            if let Some(notice) = self.claims().notice_of(step) {
-                self.record(notice)?;
+    /// Records the notices of features that are due, until no more can be recorded now.
+    fn record_due(&mut self) -> Result<(), FailedBatch> {
+        let mut recorded = HashSet::new();
+        loop {
+            let cx = Cx::new(self.stage.config, self.stage.journal, &self.calls);
+            let due = self.deadlines.ask(cx, self.intake);
+            let before = recorded.len();
+            for one in due {
+                let of = DeadlineOf::Notice(one.notice.about.clone());
+                let mail = WaitingMail {
+                    intake: self.intake,
+                    pending: self.pending,
+                    batch: &self.senders,
+                };
+                if self.deadlines.is_ready(&of, &mail) && recorded.insert(of) {
+                    self.record(one.notice.letter(one.facts))?;
+                }
+            }
+            if recorded.len() == before {
+                return Ok(());
             }
         }
-        self.grant()?;
-        if changes {
-            leases.reviewed(Some(Stamp::now()));
-        }
-        Ok(())
     }
 
     /// Judges a message, and applies its record.
@@ -242,46 +218,14 @@ impl MessageJudge<'_> {
         self.stage.record(letter.with(ruling))
     }
 
-    /// Records the consequences of a file after its last line. Returns true if claims or approvals have changed.
-    fn follow_up(&mut self) -> Result<bool, FailedBatch> {
-        let has_new_facts = std::mem::take(&mut self.has_new_facts);
-        if has_new_facts {
-            self.grant()?;
-        }
+    /// Records the consequences of a file after its last line.
+    fn follow_up(&mut self) -> Result<(), FailedBatch> {
         for letter in std::mem::take(&mut self.follow_ups) {
+            self.has_new_facts |= letter.content.changes_facts();
             self.record(letter)?;
         }
-        if has_new_facts {
-            self.pass_on_disputes()?;
-        }
-        Ok(has_new_facts)
-    }
-
-    /// Grants waiting claims.
-    fn grant(&mut self) -> Result<(), FailedBatch> {
-        let mut place = 0;
-        while let Some((at, granted)) = self.claims().grant(place) {
-            place = at;
-            self.record(granted)?;
-        }
-        Ok(())
-    }
-
-    fn pass_on_disputes(&mut self) -> Result<(), FailedBatch> {
-        for letter in self.disputes().pass_on(&mut self.availability()) {
-            self.record(letter)?;
-        }
-        Ok(())
-    }
-
-    /// Applies the deadlines of decisions.
-    fn expire(&mut self, is_ready: impl Fn(u64) -> bool) -> Result<(), FailedBatch> {
-        for letter in self.approvals().expire(|one| is_ready(one.seq)) {
-            self.record(letter)?;
-        }
-        self.pass_on_disputes()?;
-        for letter in self.disputes().ask_human(|one| is_ready(one.seq)) {
-            self.record(letter)?;
+        if std::mem::take(&mut self.has_new_facts) {
+            self.record_due()?;
         }
         Ok(())
     }
@@ -359,109 +303,77 @@ impl MessageJudge<'_> {
         Ok(None)
     }
 
-    /// Determines the recipients and the effect of a new message.
+    /// Determines the recipients of a new message, and lets each feature judge it.
     fn accept(
         &mut self,
         letter: &BatchMessage<()>,
         message: Box<Message>,
         digest: Hash,
     ) -> Result<MessageRuling> {
-        let (agent, config) = (&letter.agent, &*self.stage.config);
-        let mut missed = Vec::new();
-        let to = self
-            .check_by_features(&message)
-            .and_then(|()| self.address(agent, &message, &mut missed))
-            .and_then(|to| border::check(agent, &message, to));
-        let mut to = match to {
-            Ok(to) => to,
+        let cx = self.cx();
+        let availability = &mut cx.availability();
+        let resolved =
+            resolve::resolve_message(cx.registry(), &letter.agent, &message, availability)
+                .and_then(|resolved| check_sender(&letter.agent, &message).map(|()| resolved));
+        let resolved = match resolved {
+            Ok(resolved) => resolved,
             Err(problems) => return Ok(reject(&message, problems)),
         };
-        let enclosed = match enclose(config, &message, &to)? {
-            Ok(enclosed) => enclosed,
-            Err(problems) => return Ok(reject(&message, problems)),
-        };
-        let mut withdrawn = None;
         let act = if message.kind() == "ack" {
             let room = AckRoom {
-                log: &self.log(),
-                state: self.state(),
-                registry: config.registry(),
+                log: &cx.log(),
+                state: cx.state(),
+                registry: cx.registry(),
             };
-            match ack::judge(&room, agent, &message)? {
-                Ok(receipts) => {
-                    withdrawn = self.approvals().withdraw(agent, &receipts);
-                    Some(RouterAction::Ack(receipts))
-                }
+            match ack::judge(&room, &letter.agent, &message)? {
+                Ok(receipts) => Some(RouterAction::Ack(receipts)),
                 Err(problems) => return Ok(reject(&message, problems)),
             }
         } else {
             compose::act(&message)
         };
-        let mut follow_ups = Vec::new();
-        let effect = if message.kind() == LINK {
-            let judged = link_changes::judge(config, self.stage.journal, &message)?;
-            Some(judged.map(|changed| {
-                follow_ups = changed.notices;
-                changed.effect
-            }))
-        } else if message.is_about_claims() {
-            Some(self.claims().judge(agent, &message, &mut to))
-        } else if message.is_about_approvals() {
-            let dropped = DroppedMessage {
-                agent,
-                message: &message,
-                at: dropped_at(config, letter.claim.as_deref()),
-            };
-            Some(self.approvals().judge(&dropped, &mut to)?)
-        } else if let Err(problem) =
-            self.approvals()
-                .check_option(agent, &message, self.disputes().thread_of(&message))
-        {
-            Some(Err(vec![*problem]))
-        } else {
-            add_waiting(config, self.state(), &message, &mut to);
-            withdrawn
-                .or_else(|| self.disputes().judge(agent, &message, &mut to))
-                .map(Ok)
-        };
-        let effect = match effect.transpose() {
-            Ok(effect) => effect,
-            Err(problems) => return Ok(reject(&message, problems)),
-        };
-        follow_ups
-            .extend(unreached::notice(letter, &message, &to, &missed).map(NoticeText::letter));
-        self.follow_ups.extend(follow_ups);
-        Ok(MessageRuling::Accept {
+        let mut draft = Draft {
             message,
-            digest,
-            to,
-            enclosed,
+            from: letter.agent.clone(),
+            claim: letter.claim.clone(),
+            to: groups(resolved.recipients),
             act,
-            effect: effect.map(Box::new),
+            facts: Facts::default(),
+            delivery: Map::new(),
+            notices: Vec::new(),
+            enclosed: Vec::new(),
+            again: Vec::new(),
+        };
+        for feature in features::ALL {
+            if let Err(problems) = feature.judge(cx, &mut draft)? {
+                return Ok(reject(&draft.message, problems));
+            }
+        }
+        let unreached = unreached::notice(letter, &draft.message, &draft.to, &resolved.unreached);
+        draft.notices.extend(unreached);
+        let notices = std::mem::take(&mut draft.notices);
+        let rest = link_changes::split_again(&mut draft.again);
+        self.follow_ups.extend(rest);
+        for notice in notices {
+            self.follow_ups.push(notice.letter(Facts::default()));
+        }
+        Ok(MessageRuling::Accept {
+            draft: Box::new(draft),
+            digest,
         })
     }
+}
 
-    /// Checks a message by the rules of each feature.
-    fn check_by_features(&self, message: &Message) -> Result<(), Vec<Problem>> {
-        for feature in features::ALL {
-            feature.judge(self.state(), message)?;
-        }
-        Ok(())
+/// Rejects a type that only the human may send.
+fn check_sender(from: &str, message: &Message) -> Result<(), Vec<Problem>> {
+    let kind = message.kind();
+    let is_for_human = behaviour(kind).senders == TypeSenders::Human;
+    if !is_for_human || from == HUMAN || tag_of(from).is_some() {
+        return Ok(());
     }
-
-    /// The recipients of a message. Adds the addresses that reach no agent.
-    fn address(
-        &self,
-        agent: &str,
-        message: &Message,
-        missed: &mut Vec<Problem>,
-    ) -> Result<Vec<RecipientGroup>, Vec<Problem>> {
-        let registry = self.stage.config.registry();
-        let resolved =
-            resolve::resolve_message(registry, agent, message, &mut self.availability())?;
-        *missed = resolved.unreached;
-        Ok(groups(resolved.recipients))
-    }
+    let what = format!("only the human can send messages of the type {kind}");
+    let problem = Problem::new("not_yours", what).at("/type");
+    Err(vec![problem.fix("ask the human: a question, to human")])
 }
 
 /// Rejects a message with an id that was used before for other content.

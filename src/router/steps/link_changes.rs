@@ -1,6 +1,8 @@
 //! Messages of a person that change a link, in step 5.
 
-use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
+use super::batch_message::{BatchMessage, MessageRuling, ResentItem};
+use super::border;
+use super::enclose::enclose;
 use crate::base::error::{Problem, Result};
 use crate::base::test_sizes;
 use crate::base::text::listed;
@@ -8,31 +10,45 @@ use crate::features::links::item::has_message;
 use crate::log::state::{LINK_REMOVED, LinkState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::carried::LinkChange;
-use crate::message::record::{Facts, MessageName, Record};
-use crate::message::{Message, object};
+use crate::message::record::{MessageName, Record};
+use crate::message::{LINK, object};
 use crate::room::links;
 use crate::router::parts::{Journal, NoticeText, RoomConfig};
-use serde_json::{Value, json};
+use crate::router::seam::{Cx, Draft};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The result of a change of a link.
-pub(super) struct LinkChangeResult {
-    pub(super) effect: MessageEffect,
-    /// Notices to the senders of abandoned mail, or items that are sent again in further records.
-    pub(super) notices: Vec<BatchMessage<MessageRuling>>,
+/// Judges a message that changes a link, leaves for another room, or arrived from one.
+pub(crate) fn judge(
+    cx: Cx<'_>,
+    draft: &mut Draft,
+) -> Result<std::result::Result<(), Vec<Problem>>> {
+    let problems = border::check(draft);
+    if !problems.is_empty() {
+        return Ok(Err(problems));
+    }
+    match enclose(cx.config, &draft.message, &draft.to)? {
+        Ok(enclosed) => draft.enclosed = enclosed,
+        Err(problems) => return Ok(Err(problems)),
+    }
+    if draft.message.kind() != LINK {
+        return Ok(Ok(()));
+    }
+    let change = judge_change(cx, draft)?;
+    Ok(change.map(|change| draft.facts.links = Some(change)))
 }
 
 /// Judges a message of the type `link`.
-pub(super) fn judge(
-    config: &RoomConfig,
-    journal: &Journal,
-    message: &Message,
-) -> Result<Result<LinkChangeResult, Vec<Problem>>> {
-    let tag: Arc<str> = message.text("link").unwrap_or_default().into();
-    let known = journal.state().links.get(&tag);
-    if known.is_none() && !config.settings().links.contains_key(&*tag) {
-        let problem = Problem::new("no_link", format!("the room {tag} is not linked"));
+fn judge_change(
+    cx: Cx<'_>,
+    draft: &mut Draft,
+) -> Result<std::result::Result<LinkChange, Vec<Problem>>> {
+    let (config, journal) = (cx.config, cx.journal);
+    let link: Arc<str> = draft.message.text("link").unwrap_or_default().into();
+    let known = cx.state().links.get(&link);
+    if known.is_none() && !cx.settings().links.contains_key(&*link) {
+        let problem = Problem::new("no_link", format!("the room {link} is not linked"));
         return Ok(Err(vec![
             problem
                 .at("/link")
@@ -40,10 +56,10 @@ pub(super) fn judge(
         ]));
     }
     let waiting = known.map_or(0, |link| link.waiting().count());
-    Ok(Ok(match message.text("action").unwrap_or_default() {
+    Ok(Ok(match draft.message.text("action").unwrap_or_default() {
         "rebind" => {
-            let mut again = match known {
-                Some(link) => unconfirmed_items(config, journal, &tag, link)?,
+            let again = match known {
+                Some(known) => unconfirmed_items(config, journal, &link, known)?,
                 None => Vec::new(),
             };
             if again.len() > test_sizes::items_again() {
@@ -52,54 +68,43 @@ pub(super) fn judge(
                     test_sizes::items_again()
                 );
                 let fix = format!(
-                    "remove the link with `mailbag link remove {tag} --bounce`, and add it again"
+                    "remove the link with `mailbag link remove {link} --bounce`, and add it again"
                 );
                 return Ok(Err(vec![
                     Problem::new("too_many_items", what).at("/action").fix(fix),
                 ]));
             }
-            let mut more = again.split_off(again.len().min(test_sizes::items_of_record()));
-            let mut notices = Vec::new();
-            while !more.is_empty() {
-                let rest = more.split_off(more.len().min(test_sizes::items_of_record()));
-                notices.push(BatchMessage::own(MessageRuling::SendAgain(
-                    std::mem::replace(&mut more, rest),
-                )));
-            }
-            let mut changed = changed(LinkChange::Rebound { link: tag });
-            changed.effect.again = again;
-            LinkChangeResult { notices, ..changed }
+            draft.again = again;
+            LinkChange::Rebound { link }
         }
         "remove" if waiting > 0 => {
-            let what = format!("{waiting} items for the room {tag} are not committed there");
+            let what = format!("{waiting} items for the room {link} are not committed there");
             let fix = "wait until they are, or notify their senders with the action `bounce`";
             return Ok(Err(vec![
                 Problem::new("mail_waits", what).at("/action").fix(fix),
             ]));
         }
         "bounce" => {
-            let notices = match known {
-                Some(link) => bounce_waiting(config, journal, &tag, link, message.id())?,
-                None => Vec::new(),
-            };
-            LinkChangeResult {
-                notices,
-                ..changed(LinkChange::Removed { link: tag })
+            if let Some(known) = known {
+                draft.notices = bounce_waiting(config, journal, &link, known, draft.message.id())?;
             }
+            LinkChange::Removed { link }
         }
-        _ => changed(LinkChange::Removed { link: tag }),
+        _ => LinkChange::Removed { link },
     }))
 }
 
-fn changed(change: LinkChange) -> LinkChangeResult {
-    LinkChangeResult {
-        effect: MessageEffect {
-            fact: Facts::from(change),
-            again: Vec::new(),
-            outcome: Value::Null,
-        },
-        notices: Vec::new(),
+/// Takes the items for which the record of the change has no space. They are sent again in further records.
+pub(super) fn split_again(again: &mut Vec<ResentItem>) -> Vec<BatchMessage<MessageRuling>> {
+    let most = test_sizes::items_of_record();
+    let mut more = again.split_off(again.len().min(most));
+    let mut records = Vec::new();
+    while !more.is_empty() {
+        let rest = more.split_off(more.len().min(most));
+        let items = std::mem::replace(&mut more, rest);
+        records.push(BatchMessage::own(MessageRuling::SendAgain(items)));
     }
+    records
 }
 
 /// The items of the present stream that the other room does not have.
@@ -189,7 +194,7 @@ fn bounce_waiting(
     tag: &str,
     link: &LinkState,
     id: &str,
-) -> Result<Vec<BatchMessage<MessageRuling>>> {
+) -> Result<Vec<NoticeText>> {
     let mut lost: BTreeMap<Arc<str>, LostMail> = BTreeMap::new();
     for waiting in link.waiting() {
         let Some(record) = message_of_item(config, journal, tag, waiting)? else {
@@ -217,7 +222,7 @@ fn bounce_waiting(
             ),
             more: object(json!({"metadata": {"seqs": seqs}})),
         };
-        notices.push(notice.letter());
+        notices.push(notice);
     }
     Ok(notices)
 }

@@ -2,27 +2,25 @@
 //! parts of the router that it may touch.
 
 pub mod ack;
-mod availability;
-mod batch_message;
+pub(crate) mod availability;
+pub(crate) mod batch_message;
 mod border;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;
-mod decisions;
+pub(crate) mod decisions;
 pub(super) mod deliver;
 mod disputes;
 pub(super) mod effects;
 mod enclose;
 mod items;
 pub(super) mod judge;
-mod link_changes;
+pub(crate) mod link_changes;
 mod numbering;
-mod owners;
-mod parties;
+pub(crate) mod owners;
 pub(super) mod pickup;
 pub(super) mod read;
 pub(super) mod retire;
 pub(super) mod stage;
 mod streams;
 mod unreached;
-mod waiting;

@@ -1,29 +1,24 @@
 //! Claims, in step 5: judges messages about claims, grants waiting claims as soon as possible, and reviews leases.
 
-use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
-use super::parties;
+use super::batch_message::{BatchMessage, MessageRuling};
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::features::claims::change::ClaimChange;
-use crate::log::state::RoomState;
 use crate::log::state::claims::{
     ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim, parsed,
 };
-use crate::message::record::{Facts, RecipientGroup};
+use crate::message::record::Facts;
 use crate::message::subject::{ClaimSubject, ComparisonBudget, cover_everything};
 use crate::message::title::title_of_fields;
 use crate::message::{Message, id, object};
-use crate::room::leases::{
-    self, ActivitySigns, ClaimReview, LapseReason, LapseWarning, LapsedClaims,
-};
+use crate::room::leases::{self, ActivitySigns, LapseReason, LapseWarning, LapsedClaims};
 use crate::room::registry::Agent;
 use crate::room::resolve::RecipientRule;
-use crate::room::sessions::SessionCalls;
-use crate::router::parts::{AgentRename, NoticeText, RoomConfig};
+use crate::router::parts::{AgentRename, NoticeText};
+use crate::router::seam::{Cx, Draft, Due};
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,58 +28,115 @@ const CLAIM_LEASE: Duration = Duration::from_secs(4 * 3600);
 /// The claims of the room.
 #[derive(Clone, Copy)]
 pub(super) struct ClaimJudge<'a> {
-    config: &'a RoomConfig,
-    state: &'a RoomState,
+    cx: Cx<'a>,
     claims: &'a Claims,
 }
 
-/// A step of a review of leases.
-pub(super) enum ReviewStep {
-    Lapse(LapsedClaims),
-    Skip(WaitingClaim),
-    Void(ClaimOffer),
-    /// The claims of the owner of an ended session lapse at this time.
-    Cut(Arc<str>, Stamp),
-    Warn(LapseWarning),
+/// Judges a message about claims after its recipients are resolved, and adds the recipients that follow from the
+/// change.
+pub(crate) fn judge(cx: Cx<'_>, draft: &mut Draft) -> Result<(), Vec<Problem>> {
+    if !draft.message.is_about_claims() {
+        return Ok(());
+    }
+    let judge = ClaimJudge::new(cx);
+    let agent = &draft.from.clone();
+    let change = judge.claims.judge(agent, judge.ask(agent, draft)?)?;
+    let outcome = judge.outcome(agent, &change, draft);
+    draft.delivery.insert("claim".to_owned(), outcome);
+    draft.facts.claims = Some(change);
+    Ok(())
+}
+
+/// The due steps of a review of the leases.
+pub(crate) fn due(cx: Cx<'_>) -> Due {
+    ClaimJudge::new(cx).due()
+}
+
+/// The waiting claims of both names of a renamed agent.
+pub(super) fn waiting_of(cx: Cx<'_>, of: &str, to: &str) -> Vec<WaitingClaim> {
+    let mut waiting = cx.state().claims.waiting().to_vec();
+    waiting.retain(|one| *one.agent == *of || *one.agent == *to);
+    waiting
+}
+
+/// Ends a waiting claim of a renamed agent, if claims wait for each other, directly or not.
+pub(super) fn stop_circle(
+    cx: Cx<'_>,
+    (of, to): &AgentRename,
+    one: WaitingClaim,
+    steps: &ComparisonBudget,
+) -> Option<BatchMessage<MessageRuling>> {
+    let judge = ClaimJudge::new(cx);
+    if !judge.claims.has_circle(steps) {
+        return None;
+    }
+    let why = format!("{of} is {to} now, and would wait for itself.");
+    let agent = to.clone();
+    let (notice, change) = judge.stop_waiting(WaitingClaim { agent, ..one }, &why);
+    Some(notice.letter(Facts::from(change)))
 }
 
 impl<'a> ClaimJudge<'a> {
-    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> ClaimJudge<'a> {
-        ClaimJudge {
-            config,
-            state,
-            claims: &state.claims,
+    fn new(cx: Cx<'a>) -> ClaimJudge<'a> {
+        let claims = &cx.state().claims;
+        ClaimJudge { cx, claims }
+    }
+
+    fn due(self) -> Due {
+        let signs = ActivitySigns {
+            last_seen: &|agent| self.cx.state().last_seen(agent),
+            calls: self.cx.calls,
+            active: &|_| false,
+        };
+        let review = leases::review(self.claims, self.cx.registry(), &signs, self.cx.now);
+        let mut due = Due::default();
+        if let Some(next) = review.next {
+            due.ask_at(next);
         }
+        if let Some((_, one)) = self.claims.grantable(0) {
+            let (notice, change) = self.grant(one.clone());
+            due.add(self.cx.now, Vec::new(), notice, change);
+        }
+        for lapsed in review.lapsed {
+            let hear = match lapsed.reason {
+                LapseReason::Retired => Vec::new(),
+                _ => vec![lapsed.owner.clone()],
+            };
+            let (notice, change) = self.lapse(lapsed);
+            due.add(self.cx.now, hear, notice, change);
+        }
+        for one in review.skipped {
+            let hear = vec![one.agent.clone()];
+            let (notice, change) = self.skip(one);
+            due.add(self.cx.now, hear, notice, change);
+        }
+        for offered in review.void {
+            let (notice, change) = self.void(offered);
+            due.add(self.cx.now, Vec::new(), notice, change);
+        }
+        for (owner, until) in review.ended {
+            let hear = vec![owner.clone()];
+            let (notice, change) = self.cut(owner, until);
+            due.add(self.cx.now, hear, notice, change);
+        }
+        for warned in review.warned {
+            let hear = vec![warned.owner.clone()];
+            if let Some(notice) = self.warn(warned) {
+                due.add(self.cx.now, hear, notice, Facts::default());
+            }
+        }
+        due
     }
 
-    /// Judges a message about claims after its recipients are resolved, and adds the recipients that follow from the
-    /// change.
-    pub(super) fn judge(
-        self,
-        agent: &Arc<str>,
-        message: &Message,
-        to: &mut Vec<RecipientGroup>,
-    ) -> Result<MessageEffect, Vec<Problem>> {
-        let ask = self.ask(agent, message, to)?;
-        let change = self.claims.judge(agent, ask)?;
-        let outcome = self.outcome(agent, &change, to);
-        Ok(MessageEffect {
-            fact: Facts::from(change),
-            again: Vec::new(),
-            outcome,
-        })
-    }
-
-    /// Grants the next waiting claim at or after a place, with a notice. Returns its place.
-    pub(super) fn grant(self, place: usize) -> Option<(usize, BatchMessage<MessageRuling>)> {
-        let (place, one) = self.claims.grantable(place)?;
+    /// Grants a waiting claim.
+    fn grant(self, one: WaitingClaim) -> (NoticeText, ClaimChange) {
         let WaitingClaim {
             claim,
             agent,
             subjects,
             lease,
             ..
-        } = one.clone();
+        } = one;
         let what = list(&subjects);
         let body = format!(
             "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
@@ -101,78 +153,11 @@ impl<'a> ClaimJudge<'a> {
                 json!({"status": "granted", "claims": subjects}),
             ),
         };
-        Some((place, change(notice, ClaimChange::Dequeue { claim })))
+        (notice, ClaimChange::Dequeue { claim })
     }
 
-    /// The waiting claims of both names of a renamed agent.
-    pub(super) fn waiting_of(self, of: &str, to: &str) -> Vec<WaitingClaim> {
-        let mut waiting = self.claims.waiting().to_vec();
-        waiting.retain(|one| *one.agent == *of || *one.agent == *to);
-        waiting
-    }
-
-    /// Ends a waiting claim of a renamed agent, if claims wait for each other, directly or not.
-    pub(super) fn stop_circle(
-        self,
-        (of, to): &AgentRename,
-        one: WaitingClaim,
-        steps: &ComparisonBudget,
-    ) -> Option<BatchMessage<MessageRuling>> {
-        if !self.claims.has_circle(steps) {
-            return None;
-        }
-        let why = format!("{of} is {to} now, and would wait for itself.");
-        let agent = to.clone();
-        Some(self.stop_waiting(WaitingClaim { agent, ..one }, &why))
-    }
-
-    /// Reviews the leases. `active` are the senders of the present batch. Returns the steps that are due, and the time of
-    /// the next review.
-    pub(super) fn review(
-        self,
-        calls: &SessionCalls,
-        active: &HashSet<Arc<str>>,
-    ) -> (Vec<ReviewStep>, Option<Stamp>) {
-        let signs = ActivitySigns {
-            last_seen: &|agent| self.state.last_seen(agent),
-            calls,
-            active: &|agent| active.contains(agent),
-        };
-        let ClaimReview {
-            lapsed,
-            skipped,
-            ended,
-            warned,
-            void,
-            next,
-        } = leases::review(self.claims, self.config.registry(), &signs, Stamp::now());
-        let mut steps: Vec<ReviewStep> = lapsed.into_iter().map(ReviewStep::Lapse).collect();
-        steps.extend(skipped.into_iter().map(ReviewStep::Skip));
-        steps.extend(void.into_iter().map(ReviewStep::Void));
-        for (owner, until) in ended {
-            steps.push(ReviewStep::Cut(owner, until));
-        }
-        steps.extend(warned.into_iter().map(ReviewStep::Warn));
-        (steps, next)
-    }
-
-    /// The notice of a step, with its change.
-    pub(super) fn notice_of(self, step: ReviewStep) -> Option<BatchMessage<MessageRuling>> {
-        match step {
-            ReviewStep::Lapse(lapsed) => self.lapse(lapsed),
-            ReviewStep::Skip(one) => Some(self.skip(one)),
-            ReviewStep::Void(offered) => Some(self.void(offered)),
-            ReviewStep::Cut(owner, until) => Some(self.cut(owner, until)),
-            ReviewStep::Warn(warned) => self.warn(warned),
-        }
-    }
-
-    fn ask(
-        self,
-        agent: &Arc<str>,
-        message: &Message,
-        to: &[RecipientGroup],
-    ) -> Result<ClaimRequest, Vec<Problem>> {
+    fn ask(self, agent: &Arc<str>, draft: &Draft) -> Result<ClaimRequest, Vec<Problem>> {
+        let message = &*draft.message;
         // The check has parsed each subject.
         let subjects: Vec<ClaimSubject> = message
             .claims()
@@ -209,7 +194,7 @@ impl<'a> ClaimJudge<'a> {
                 .find_offer(agent, OfferAnswer::Decline, message.text("in_reply_to"))
                 .map(ClaimRequest::Decline),
             _ => {
-                let mut recipients = to.iter().flat_map(|group| &group.agents);
+                let mut recipients = draft.recipients();
                 match (recipients.next(), recipients.next()) {
                     (Some(one), None) => Ok(ClaimRequest::Offer {
                         to: one.clone(),
@@ -240,7 +225,7 @@ impl<'a> ClaimJudge<'a> {
         let Some(word) = message.text("of") else {
             return Ok(agent.clone());
         };
-        let registry = self.config.registry();
+        let registry = self.cx.registry();
         // An owner that is no longer registered can be named by its id.
         let owner = self
             .claims
@@ -266,22 +251,17 @@ impl<'a> ClaimJudge<'a> {
     }
 
     /// The outcome in the copies. Adds the recipients that follow from the change.
-    fn outcome(
-        self,
-        agent: &Arc<str>,
-        change: &ClaimChange,
-        to: &mut Vec<RecipientGroup>,
-    ) -> Value {
+    fn outcome(self, agent: &Arc<str>, change: &ClaimChange, draft: &mut Draft) -> Value {
         match change {
             ClaimChange::Grant(terms) => {
-                parties::add(self.config, to, RecipientRule::Claim, agent);
-                self.notify_human(agent, &terms.claims, to);
+                draft.add_recipient(self.cx, RecipientRule::Claim, agent);
+                self.notify_human(agent, &terms.claims, draft);
                 let lease = clock::span_text(Duration::from_secs(terms.lease));
                 json!({"status": "granted", "claims": terms.claims, "lease": lease})
             }
             ClaimChange::Queue(terms) => {
-                parties::add(self.config, to, RecipientRule::Claim, agent);
-                self.notify_human(agent, &terms.claims, to);
+                draft.add_recipient(self.cx, RecipientRule::Claim, agent);
+                self.notify_human(agent, &terms.claims, draft);
                 let subjects = parsed(&terms.claims);
                 let before = self.claims.waiting().len();
                 let steps = ComparisonBudget::of_message();
@@ -294,9 +274,9 @@ impl<'a> ClaimJudge<'a> {
             }
             ClaimChange::Release { of, claims, .. } => {
                 if of != agent {
-                    parties::add(self.config, to, RecipientRule::Claim, of);
+                    draft.add_recipient(self.cx, RecipientRule::Claim, of);
                     if &**agent != id::HUMAN {
-                        parties::add(self.config, to, RecipientRule::Claim, &id::HUMAN.into());
+                        draft.add_recipient(self.cx, RecipientRule::Claim, &id::HUMAN.into());
                     }
                 }
                 json!({"status": "released", "of": of, "claims": claims})
@@ -312,9 +292,9 @@ impl<'a> ClaimJudge<'a> {
                 } else {
                     &one.from
                 };
-                parties::add(self.config, to, RecipientRule::Claim, other);
+                draft.add_recipient(self.cx, RecipientRule::Claim, other);
                 if is_accepted {
-                    parties::add(self.config, to, RecipientRule::Claim, agent);
+                    draft.add_recipient(self.cx, RecipientRule::Claim, agent);
                 }
                 let status = if is_accepted { "granted" } else { "declined" };
                 json!({"status": status, "claims": one.subjects, "offer": offer})
@@ -327,15 +307,15 @@ impl<'a> ClaimJudge<'a> {
     }
 
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
-    fn notify_human(self, agent: &Arc<str>, claims: &[String], to: &mut Vec<RecipientGroup>) {
+    fn notify_human(self, agent: &Arc<str>, claims: &[String], draft: &mut Draft) {
         let claims = parsed(claims);
         let held: Vec<&ClaimSubject> = self.claims.of(agent).map(|held| &held.subject).collect();
         if cover_everything(held.iter().copied().chain(&claims)) && !cover_everything(held) {
-            parties::add(self.config, to, RecipientRule::Claim, &id::HUMAN.into());
+            draft.add_recipient(self.cx, RecipientRule::Claim, &id::HUMAN.into());
         }
     }
 
-    fn lapse(self, lapsed: LapsedClaims) -> Option<BatchMessage<MessageRuling>> {
+    fn lapse(self, lapsed: LapsedClaims) -> (NoticeText, ClaimChange) {
         let LapsedClaims {
             owner,
             held,
@@ -368,24 +348,22 @@ impl<'a> ClaimJudge<'a> {
         let claim = json!({"status": "lapsed", "of": owner, "claims": subjects});
         let notice = NoticeText {
             kind: "notification",
-            about: format!("claims-lapsed {owner} {}", held.first()?.seq),
-            to: parties::registered(self.config, to),
+            about: format!("claims-lapsed {owner} {}", held[0].seq),
+            to: self.cx.registered(to),
             subject: format!("lapsed: {what}"),
             body,
             more: more(None, claim),
         };
         let claims = subjects.iter().map(ClaimSubject::to_string).collect();
-        Some(change(
-            notice,
-            ClaimChange::Release {
-                of: owner,
-                claims,
-                waiting: Vec::new(),
-            },
-        ))
+        let change = ClaimChange::Release {
+            of: owner,
+            claims,
+            waiting: Vec::new(),
+        };
+        (notice, change)
     }
 
-    fn skip(self, one: WaitingClaim) -> BatchMessage<MessageRuling> {
+    fn skip(self, one: WaitingClaim) -> (NoticeText, ClaimChange) {
         let span = clock::span_text(limits::CLAIM_WAITER);
         self.stop_waiting(
             one,
@@ -393,7 +371,7 @@ impl<'a> ClaimJudge<'a> {
         )
     }
 
-    fn stop_waiting(self, one: WaitingClaim, why: &str) -> BatchMessage<MessageRuling> {
+    fn stop_waiting(self, one: WaitingClaim, why: &str) -> (NoticeText, ClaimChange) {
         let WaitingClaim {
             claim,
             agent,
@@ -404,7 +382,7 @@ impl<'a> ClaimJudge<'a> {
         let notice = NoticeText {
             kind: "notification",
             about: format!("claim-skipped {claim}"),
-            to: parties::registered(self.config, [agent]),
+            to: self.cx.registered([agent]),
             subject: format!("no longer waiting: {what}"),
             body: format!("Your claim of {what} no longer waits. {why}"),
             more: more(
@@ -412,10 +390,10 @@ impl<'a> ClaimJudge<'a> {
                 json!({"status": "skipped", "claims": subjects}),
             ),
         };
-        change(notice, ClaimChange::Skip { claim })
+        (notice, ClaimChange::Skip { claim })
     }
 
-    fn void(self, offered: ClaimOffer) -> BatchMessage<MessageRuling> {
+    fn void(self, offered: ClaimOffer) -> (NoticeText, ClaimChange) {
         let ClaimOffer {
             offer,
             from,
@@ -427,7 +405,7 @@ impl<'a> ClaimJudge<'a> {
         let notice = NoticeText {
             kind: "notification",
             about: format!("offer-void {offer}"),
-            to: parties::registered(self.config, [from]),
+            to: self.cx.registered([from]),
             subject: format!("not handed over: {what}"),
             body: format!(
                 "Your offer of {what} is void: {to} is retired, or no longer registered. You still own it."
@@ -437,10 +415,10 @@ impl<'a> ClaimJudge<'a> {
                 json!({"status": "declined", "claims": subjects}),
             ),
         };
-        change(notice, ClaimChange::Decline { offer })
+        (notice, ClaimChange::Decline { offer })
     }
 
-    fn cut(self, owner: Arc<str>, until: Stamp) -> BatchMessage<MessageRuling> {
+    fn cut(self, owner: Arc<str>, until: Stamp) -> (NoticeText, ClaimChange) {
         let subjects: Vec<ClaimSubject> = self
             .claims
             .of(&owner)
@@ -455,28 +433,23 @@ impl<'a> ClaimJudge<'a> {
         let notice = NoticeText {
             kind: "notification",
             about: format!("claims-ending {owner} {until}"),
-            to: parties::registered(self.config, [owner.clone()]),
+            to: self.cx.registered([owner.clone()]),
             subject: format!("your claims lapse at {end}"),
             body,
             more: more(None, claim),
         };
-        change(
-            notice,
-            ClaimChange::Cut {
-                of: owner,
-                until: until.micros(),
-            },
-        )
+        let until = until.micros();
+        (notice, ClaimChange::Cut { of: owner, until })
     }
 
-    fn warn(self, warned: LapseWarning) -> Option<BatchMessage<MessageRuling>> {
+    fn warn(self, warned: LapseWarning) -> Option<NoticeText> {
         let LapseWarning {
             owner,
             since,
             lapses,
         } = warned;
         let about = format!("claims-warned {owner} {}", since.micros());
-        if self.state.notices.contains(&about) {
+        if self.cx.state().notices.contains(&about) {
             return None;
         }
         let subjects: Vec<ClaimSubject> = self
@@ -499,7 +472,7 @@ impl<'a> ClaimJudge<'a> {
             body,
             more: Map::new(),
         };
-        Some(notice.letter())
+        Some(notice)
     }
 }
 
@@ -516,13 +489,7 @@ pub(super) fn rename((of, to): &AgentRename, twice: Vec<u64>) -> BatchMessage<Me
         more: Map::new(),
     };
     let (of, to) = (of.clone(), to.clone());
-    change(notice, ClaimChange::Rename { of, to, twice })
-}
-
-/// The letter of a notice with a change.
-fn change(notice: NoticeText, change: ClaimChange) -> BatchMessage<MessageRuling> {
-    let message = notice.message();
-    notice.letter_with(message, Some(Facts::from(change)))
+    notice.letter(Facts::from(ClaimChange::Rename { of, to, twice }))
 }
 
 fn shown(at: Stamp) -> String {

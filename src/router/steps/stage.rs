@@ -20,6 +20,7 @@ use crate::router::parts::{
     DeliveryProgress, Journal, LinkAcknowledgements, ObservedReceipts, RoomConfig, RouterStorage,
 };
 use crate::router::projections::ProjectedMessage;
+use crate::router::seam::Draft;
 use std::sync::Arc;
 
 /// Step 6: the records of the batch are applied, and copies and explanations are in `spool/stage`.
@@ -103,34 +104,33 @@ impl BatchStage<'_> {
                 };
             }
             MessageRuling::SendAgain(again) => judged.again = again,
-            MessageRuling::Accept {
-                message,
-                digest,
-                to,
-                enclosed,
-                act,
-                effect,
-            } => {
+            MessageRuling::Accept { draft, digest } => {
+                let Draft {
+                    message,
+                    to,
+                    act,
+                    facts,
+                    delivery,
+                    enclosed,
+                    again,
+                    ..
+                } = *draft;
                 let (name, text) = compose::recorded(&message, digest);
                 if let Some(act) = &act {
                     self.config.follow(&name.from, act);
                 }
-                let mut accepted = AcceptedMessage {
+                let accepted = AcceptedMessage {
                     origin: take_origin(&mut letter)?,
                     name,
                     answers: self.state().answered_by(&message, &to),
                     times: self.times_of(&message, &to, judged.record.time(judged.at)),
                     to,
                     act,
-                    outcome: None,
+                    delivery,
                     enclosed,
                     message: text,
                 };
-                if let Some(effect) = effect {
-                    accepted.outcome = Some(effect.outcome).filter(|outcome| !outcome.is_null());
-                    judged.record.facts = effect.fact;
-                    judged.again = effect.again;
-                }
+                (judged.record.facts, judged.again) = (facts, again);
                 judged.record.event = Event::Accepted(Box::new(accepted));
                 self.stage_copies(&judged.record, &message)?;
                 judged.message = Some(message);
@@ -139,7 +139,7 @@ impl BatchStage<'_> {
                 about,
                 message,
                 to,
-                fact,
+                facts,
             } => {
                 let is_far = to.iter().any(|agent| id::tag_of(agent).is_some());
                 let (name, text) = compose::recorded(&message, message.digest());
@@ -154,7 +154,7 @@ impl BatchStage<'_> {
                     to: group(rule, to),
                     message: text,
                 }));
-                judged.record.facts = fact.map(|fact| *fact).unwrap_or_default();
+                judged.record.facts = *facts;
                 self.stage_copies(&judged.record, &message)?;
             }
             MessageRuling::Reject(rejection) => {

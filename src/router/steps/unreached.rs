@@ -1,12 +1,12 @@
 //! Notices to the senders of messages with addresses that reach no agent.
 
 use super::batch_message::BatchMessage;
-use super::parties::title;
 use crate::base::error::Problem;
 use crate::log::state::unreached_subject;
 use crate::message::record::RecipientGroup;
 use crate::message::{Message, id, object};
 use crate::router::parts::NoticeText;
+use crate::router::seam::title_of;
 use serde_json::json;
 
 /// The notice to the sender of this message, or `None` if each of its addresses reaches an agent.
@@ -22,7 +22,7 @@ pub(super) fn notice(
     if unreached.is_empty() || is_of_router {
         return None;
     }
-    let title = title(message);
+    let title = title_of(message);
     let (subject, mut body) = if to.iter().all(|group| group.agents.is_empty()) {
         (
             format!("no agent received “{title}”"),

@@ -11,10 +11,12 @@ use crate::message::record::Record;
 use crate::message::status::CopyStatus;
 use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id, object};
+use crate::room::sessions::SessionCalls;
 use crate::router::Router;
 use crate::router::parts::{DeadlineOf, NoticeText, WaitingMail, inbox_item};
+use crate::router::seam::Cx;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -27,14 +29,9 @@ impl Router {
         if self.is_held() {
             return;
         }
-        let state = self.journal.state();
-        self.deadlines
-            .queue_outboxes(state, &self.config, &mut self.intake);
-        if self.leases.is_due(state) {
-            for agent in state.claims.agents() {
-                self.intake.outboxes().scan(agent);
-            }
-        }
+        let calls = SessionCalls::of(self.config.dir());
+        let cx = Cx::new(&self.config, &self.journal, &calls);
+        self.deadlines.queue_outboxes(cx, &mut self.intake);
     }
 
     /// Applies due deadlines of messages: moves expired mail out of inboxes, and notifies the agents concerned. The log
@@ -43,16 +40,18 @@ impl Router {
         self.queue_deadlines();
         let now = Stamp::now();
         for timed in self.journal.state().timers.due(now) {
-            let (intake, pending) = (&self.intake, &self.pending);
             let of = DeadlineOf::Message(timed.seq);
-            let is_ready = self
-                .deadlines
-                .is_ready(of, &WaitingMail { intake, pending });
+            let mail = WaitingMail {
+                intake: &self.intake,
+                pending: &self.pending,
+                batch: &HashSet::new(),
+            };
+            let is_ready = self.deadlines.is_ready(&of, &mail);
             if is_ready && let Err(e) = self.apply_deadline(&timed, now) {
                 self.pending.failed(EXPIRED_MAIL, e.to_string());
             }
             if is_ready || self.intake.is_idle() {
-                self.deadlines.delay(of);
+                self.deadlines.delay(&of);
             }
         }
     }

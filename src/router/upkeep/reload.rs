@@ -1,7 +1,6 @@
 //! Reloads of the registry, the settings and the charter while the router runs.
 
 use crate::router::Router;
-use crate::router::parts::NextClaimReview;
 
 impl Router {
     /// Reads the configuration files if they changed, and applies dependent changes. Returns true if a change took effect.
@@ -17,7 +16,7 @@ impl Router {
         self.intake.settings_changed(&before, now);
         if changed {
             // Claims of agents that were removed lapse.
-            self.leases = NextClaimReview::default();
+            self.deadlines.ask_again();
         }
         changed
     }
