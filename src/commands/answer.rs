@@ -31,8 +31,6 @@ pub enum ItemAction {
     Accept,
     /// Decline an offer of claims.
     Decline,
-    /// Release the claim that an agent waits for, with this reason.
-    Release(Option<String>),
     /// Remove the item from the list.
     Dismiss,
 }
@@ -75,9 +73,8 @@ pub fn answer(
             post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
             Ok(format!("replied to {number} of {}", item.from))
         }
-        ItemAction::Accept => change_claims(room, who, ClaimAction::Accept(Some(number)), None),
-        ItemAction::Decline => change_claims(room, who, ClaimAction::Decline(Some(number)), None),
-        ItemAction::Release(note) => release(room, who, item, note),
+        ItemAction::Accept => change_claims(room, who, ClaimAction::Accept(Some(number))),
+        ItemAction::Decline => change_claims(room, who, ClaimAction::Decline(Some(number))),
         ItemAction::Dismiss => {
             check_dismissals(room, who, std::slice::from_ref(&number))?;
             dismiss(room, who, &number)?;
@@ -86,32 +83,8 @@ pub fn answer(
     }
 }
 
-fn release(
-    room: &Room,
-    who: &AgentIdentity,
-    item: &PendingItem,
-    note: Option<String>,
-) -> Result<String> {
-    let Some(owned) = item.owned.clone() else {
-        return Err(Error::usage(
-            format!("the {} has nothing to release", item.kind),
-            item.command.clone(),
-        ));
-    };
-    let release = ClaimAction::Release {
-        subjects: vec![owned.subject],
-        of: (*owned.owner != *who.name).then(|| owned.owner.to_string()),
-    };
-    change_claims(room, who, release, note)
-}
-
-fn change_claims(
-    room: &Room,
-    who: &AgentIdentity,
-    action: ClaimAction,
-    note: Option<String>,
-) -> Result<String> {
-    let decision = claim::ask(room, who, action, note)?.decided(limits::WRITER_WAIT)?;
+fn change_claims(room: &Room, who: &AgentIdentity, action: ClaimAction) -> Result<String> {
+    let decision = claim::ask(room, who, action, None)?.decided(limits::WRITER_WAIT)?;
     Ok(decision.sentence())
 }
 
@@ -144,14 +117,14 @@ pub fn dismiss_all(room: &Room, who: &AgentIdentity, items: &[PendingItem]) -> R
 }
 
 /// Fails if one of these references names only items that no ack removes from the list: an approval stays until it is decided,
-/// and an offer or a waiting claim until the claims change.
+/// and an offer until it is answered.
 pub fn check_dismissals(room: &Room, who: &AgentIdentity, refs: &[String]) -> Result<()> {
     let agent = who.in_registry(&room.registry()?)?.id.to_string();
     let items = pending::pending(room, &agent)?.items;
     for text in refs {
         let meant = items.iter().filter(|item| is_named(item, text));
         let (lasting, others): (Vec<&PendingItem>, Vec<_>) =
-            meant.partition(|item| matches!(item.kind, "approval" | "offer" | "claim"));
+            meant.partition(|item| matches!(item.kind, "approval" | "offer"));
         if let (Some(item), []) = (lasting.first(), others.as_slice()) {
             let decline = match item.kind {
                 "offer" => format!(", or `mailbag handoff --decline {}`", item.seq),

@@ -1,16 +1,15 @@
 //! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
 //! decided.
 
-use super::follow::{TrackedMessage, follow, mark_copy_seen, refresh};
+use super::follow::{TrackedMessage, follow, refresh};
 use super::send::{self, MessageDraft};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::base::text::{count_of, listed, shell_word};
-use crate::features::claims::change::{ClaimChange, ClaimTerms};
+use crate::base::text::listed;
+use crate::features::claims::change::ClaimChange;
+use crate::features::claims::{Claims, OfferAnswer, owners};
 use crate::log::lookup;
-use crate::log::state::claims::owners;
-use crate::log::state::claims::{Claims, OfferAnswer};
 use crate::message::id;
 use crate::message::record::Record;
 use crate::message::subject::ClaimSubject;
@@ -33,12 +32,10 @@ pub enum ClaimAction {
         subjects: Vec<ClaimSubject>,
         /// The lease, as text. `None` for the room's default.
         lease: Option<String>,
-        /// Whether the claim waits if it cannot be granted now.
-        wait: bool,
     },
     /// To own it no longer.
     Release {
-        /// The work; empty for everything that the owner owns or waits for.
+        /// The work; empty for everything that the owner owns.
         subjects: Vec<ClaimSubject>,
         /// The owner. `None` for the sender.
         of: Option<String>,
@@ -67,7 +64,7 @@ pub struct ClaimDecision {
     pub status: ClaimOutcome,
     /// The subjects.
     pub claims: Vec<String>,
-    /// The lease of a granted or waiting claim, as `4h`.
+    /// The lease of a granted claim, as `4h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// The owner of the subjects before this change.
@@ -79,9 +76,6 @@ pub struct ClaimDecision {
     /// The message of the offer, as `<sender>/<id>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offer: Option<String>,
-    /// The messages of waiting claims that were withdrawn, as `<sender>/<id>`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withdrawn: Vec<String>,
 }
 
 impl ClaimDecision {
@@ -94,7 +88,6 @@ impl ClaimDecision {
             owner_before,
             to,
             seq,
-            withdrawn,
             ..
         } = self;
         let what = if claims.is_empty() {
@@ -102,7 +95,6 @@ impl ClaimDecision {
         } else {
             format!(": {}", listed(claims))
         };
-        let waiting = count_of(withdrawn.len(), "waiting claim");
         match status {
             ClaimOutcome::Granted => match owner_before {
                 Some(owner) => format!("granted{what} from {owner}"),
@@ -119,11 +111,7 @@ impl ClaimDecision {
                 Some(owner) => format!("declined{what} of {owner}"),
                 None => format!("declined{what}"),
             },
-            ClaimOutcome::Released if claims.is_empty() => format!("withdrawn: {waiting}"),
-            ClaimOutcome::Released if withdrawn.is_empty() => format!("released{what}"),
-            ClaimOutcome::Released => format!("released{what}; withdrawn: {waiting}"),
-            ClaimOutcome::Waiting => format!("waiting{what}"),
-            ClaimOutcome::Skipped | ClaimOutcome::Withdrawn => format!("no longer waiting{what}"),
+            ClaimOutcome::Released => format!("released{what}"),
         }
     }
 }
@@ -134,12 +122,6 @@ impl ClaimDecision {
 pub enum ClaimOutcome {
     /// The sender owns the subjects.
     Granted,
-    /// The claim waits.
-    Waiting,
-    /// The claim no longer waits, because the agent was inactive.
-    Skipped,
-    /// The claim no longer waits, because it was withdrawn.
-    Withdrawn,
     /// The owner owns the subjects no longer.
     Released,
     /// The subjects are offered.
@@ -156,9 +138,6 @@ pub struct SentClaimMessage {
     agent: String,
     /// The claims before the message.
     before: Claims,
-    /// The names of the waiting claim: a repeated claim keeps the place and the name of its first message.
-    names: Vec<String>,
-    decided: Option<ClaimDecision>,
 }
 
 /// Writes the message. The file is durable when this returns; [`SentClaimMessage::decided`] delivers it.
@@ -183,16 +162,6 @@ pub fn ask(
         }
         ask => ask,
     };
-    let waiting = match &ask {
-        ClaimAction::Claim { subjects, .. } => {
-            let same = before
-                .waiting()
-                .iter()
-                .filter(|one| *one.agent == *agent && one.subjects == *subjects);
-            same.map(|one| one.claim.clone()).collect()
-        }
-        _ => Vec::new(),
-    };
     let offer = match &ask {
         ClaimAction::Accept(offer) | ClaimAction::Decline(offer) => offer.as_deref(),
         _ => None,
@@ -204,14 +173,11 @@ pub fn ask(
         ..draft(ask, note)
     };
     let sent = send::send(room, who, draft)?;
-    let names = [waiting, vec![id::full_name(&agent, &sent.id)]].concat();
     Ok(SentClaimMessage {
         message: TrackedMessage::new(room, sent, Error::NotGranted),
         room: room.clone(),
         agent,
         before,
-        names,
-        decided: None,
     })
 }
 
@@ -242,13 +208,9 @@ pub(crate) fn draft(ask: ClaimAction, note: Option<String>) -> MessageDraft {
     let (mut fields, mut to) = (Value::Null, Vec::new());
     let (mut in_reply_to, mut priority) = (None, None);
     let kind = match ask {
-        ClaimAction::Claim {
-            subjects,
-            lease,
-            wait,
-        } => {
+        ClaimAction::Claim { subjects, lease } => {
             let claims: Value = subjects.iter().map(ClaimSubject::to_claim).collect();
-            fields = json!({"claims": claims, "lease": lease, "wait": wait.then_some(true)});
+            fields = json!({"claims": claims, "lease": lease});
             // The command shows the answer itself.
             priority = Some("low".to_owned());
             "claim"
@@ -295,122 +257,34 @@ fn explicit(subjects: &[ClaimSubject]) -> Value {
 }
 
 impl SentClaimMessage {
-    /// Delivers the message and waits for a decision. The agent's own copy of it counts as read, so that nothing notifies
-    /// the agent again.
+    /// Delivers the message and waits for a decision. A rejection is an error. The agent's own copy of it counts as read,
+    /// so that nothing notifies the agent again.
     pub fn decided(&mut self, within: Duration) -> Result<ClaimDecision> {
-        let found = self.deliver(within);
-        self.checked(found)
-    }
-
-    /// Delivers the message, and looks for a decision. A rejection is an error.
-    pub fn deliver(&mut self, within: Duration) -> Result<Option<ClaimDecision>> {
         let room = self.room.clone();
-        follow(&room, within, &mut || Ok(self.look()?.cloned()))
-    }
-
-    /// The sender.
-    pub fn agent(&self) -> &str {
-        &self.agent
-    }
-
-    /// Reads the new records of the log: the last decision, if there is any. A rejection is an error.
-    pub fn look(&mut self) -> Result<Option<&ClaimDecision>> {
-        for record in self.message.read()? {
-            if self.is_about_us(&record) {
-                if !self.message.is_own(&record) {
-                    mark_copy_seen(&self.room, &self.agent, &record);
-                }
-                self.decided = self.decision(&record);
-            }
-        }
-        Ok(self.decided.as_ref())
-    }
-
-    /// The decision that was found, or the error that nothing was decided in time.
-    pub fn checked<T>(&self, found: Result<Option<T>>) -> Result<T> {
+        let found = follow(&room, within, &mut || self.look());
         let fix = "`mailbag claims --mine` shows the result later";
         self.message.decided(found, fix)
     }
 
-    /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
-    pub fn withdraw(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
-        let reason = if let Err(e) = self.send_release(who, subjects) {
-            e.to_string()
-        } else {
-            let withdrawn = follow(&self.room, limits::WRITER_WAIT, &mut || {
-                let waits = owners(&self.room.dir)?
-                    .waiting()
-                    .iter()
-                    .any(|one| self.names.contains(&one.claim));
-                Ok((!waits).then_some(()))
-            });
-            if withdrawn?.is_some() {
-                return Ok(());
+    /// Reads the new records of the log. A rejection is an error.
+    fn look(&mut self) -> Result<Option<ClaimDecision>> {
+        let mut decided = None;
+        for record in self.message.read()? {
+            if self.message.is_own(&record) {
+                decided = self.decision(&record);
             }
-            "the router has not withdrawn it yet".to_owned()
-        };
-        let names: Vec<_> = subjects
-            .iter()
-            .map(|subject| shell_word(subject.as_str()))
-            .collect();
-        let names = names.join(" ");
-        Err(Error::Done {
-            what: format!("the claim of {names} still waits, as {}", self.name()),
-            reason,
-            fix: format!("withdraw it with `mailbag release {names}`"),
-        })
-    }
-
-    /// The message of the waiting claim, as `<sender>/<id>`.
-    pub fn name(&self) -> &str {
-        self.names.first().map_or("", String::as_str)
-    }
-
-    fn send_release(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
-        let now = owners(&self.room.dir)?;
-        let mut subjects = subjects.to_vec();
-        subjects.retain(|subject| !now.of(&self.agent).any(|held| held.subject == *subject));
-        if !subjects.is_empty() {
-            send::send(
-                &self.room,
-                who,
-                draft(ClaimAction::Release { subjects, of: None }, None),
-            )?;
         }
-        Ok(())
-    }
-
-    fn is_about_us(&self, record: &Record) -> bool {
-        if self.decided.is_some() {
-            return match record.facts.claims.as_ref() {
-                Some(ClaimChange::Dequeue { claim } | ClaimChange::Skip { claim }) => {
-                    self.names.contains(claim)
-                }
-                Some(ClaimChange::Release { waiting, .. }) => {
-                    waiting.iter().any(|claim| self.names.contains(claim))
-                }
-                _ => false,
-            };
-        }
-        self.message.is_own(record)
+        Ok(decided)
     }
 
     fn decision(&self, record: &Record) -> Option<ClaimDecision> {
         Some(match record.facts.claims.as_ref()? {
-            ClaimChange::Grant(terms) => self.on_terms(record, ClaimOutcome::Granted, terms),
-            ClaimChange::Queue(terms) => self.on_terms(record, ClaimOutcome::Waiting, terms),
-            ClaimChange::Dequeue { .. } => self.later(record, ClaimOutcome::Granted)?,
-            ClaimChange::Skip { .. } => self.later(record, ClaimOutcome::Skipped)?,
-            ClaimChange::Release { .. } if self.decided.is_some() => {
-                self.later(record, ClaimOutcome::Withdrawn)?
-            }
-            ClaimChange::Release {
-                of,
-                claims,
-                waiting,
-            } => ClaimDecision {
+            ClaimChange::Grant(terms) => ClaimDecision {
+                lease: Some(span_text(Duration::from_secs(terms.lease))),
+                ..self.plain(record, ClaimOutcome::Granted, terms.claims.clone())
+            },
+            ClaimChange::Release { of, claims } => ClaimDecision {
                 owner_before: Some(of.to_string()),
-                withdrawn: waiting.clone(),
                 ..self.plain(record, ClaimOutcome::Released, claims.clone())
             },
             ClaimChange::Offer { to, claims } => ClaimDecision {
@@ -420,7 +294,7 @@ impl SentClaimMessage {
             },
             ClaimChange::Accept { offer } => self.answered(record, ClaimOutcome::Granted, offer),
             ClaimChange::Decline { offer } => self.answered(record, ClaimOutcome::Declined, offer),
-            ClaimChange::Rename { .. } | ClaimChange::Cut { .. } => return None,
+            ClaimChange::Rename { .. } => return None,
         })
     }
 
@@ -435,24 +309,7 @@ impl SentClaimMessage {
             owner_before: None,
             to: None,
             offer: None,
-            withdrawn: Vec::new(),
         }
-    }
-
-    fn on_terms(&self, record: &Record, status: ClaimOutcome, terms: &ClaimTerms) -> ClaimDecision {
-        ClaimDecision {
-            lease: Some(span_text(Duration::from_secs(terms.lease))),
-            ..self.plain(record, status, terms.claims.clone())
-        }
-    }
-
-    /// The decision about a claim that waited.
-    fn later(&self, record: &Record, status: ClaimOutcome) -> Option<ClaimDecision> {
-        Some(ClaimDecision {
-            seq: record.seq,
-            status,
-            ..self.decided.clone()?
-        })
     }
 
     fn answered(&self, record: &Record, status: ClaimOutcome, offer: &str) -> ClaimDecision {
@@ -496,7 +353,7 @@ pub fn subjects_to_claim(room: &Room, from: &Path, words: &[String]) -> Result<V
     subjects(room, from, words)
 }
 
-/// As [`subjects`], for work that an agent owns or waits for: a word may also be the subject as `mailbag claims` shows it.
+/// As [`subjects`], for work that an agent owns: a word may also be the subject as `mailbag claims` shows it.
 /// The word `all` alone means everything, unless the agent owns a file of this name: then no subjects are returned.
 pub fn owned_subjects(
     room: &Room,
@@ -524,13 +381,8 @@ pub fn owned_subjects(
     Ok(meant)
 }
 
-/// Returns true if the agent owns or waits for all of these subjects.
+/// Returns true if the agent owns all of these subjects.
 fn are_owned(claims: &Claims, agent: &str, subjects: &[ClaimSubject]) -> bool {
-    subjects.iter().all(|subject| {
-        claims.of(agent).any(|held| held.subject == *subject)
-            || claims
-                .waiting()
-                .iter()
-                .any(|one| *one.agent == *agent && one.subjects.contains(subject))
-    })
+    let is_owned = |subject: &ClaimSubject| claims.of(agent).any(|held| held.subject == *subject);
+    subjects.iter().all(is_owned)
 }

@@ -9,8 +9,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Barrier, Dir, layout};
-use crate::log::state::Claims;
-use crate::log::state::claims::owners;
+use crate::features::claims::{Claims, owners};
 use crate::query::context;
 use crate::room::registry::{Agent, AgentStatus, Registry};
 use crate::room::sessions::{self, CallingSession, SessionCalls, SessionLease, Takeover};
@@ -449,10 +448,9 @@ impl<'r> NamePool<'r> {
     }
 }
 
-/// Returns true if the agent owns work, waits for it, or takes part in an offer.
+/// Returns true if the agent owns work, or takes part in an offer.
 pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
     claims.of(agent).next().is_some()
-        || claims.waiting().iter().any(|one| *one.agent == *agent)
         || claims
             .offered()
             .iter()

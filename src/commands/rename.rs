@@ -12,8 +12,8 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::disk::layout;
+use crate::features::claims::owners;
 use crate::log::state;
-use crate::log::state::claims::owners;
 use crate::room::{Room, inbox};
 
 /// Fails if the name cannot end, because a file in its outbox would have no sender.

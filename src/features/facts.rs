@@ -4,6 +4,7 @@ use super::approvals::decision::ApprovalChange;
 use crate::features::claims::change::ClaimChange;
 use crate::message::carried::LinkChange;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The changes that a record makes beside its event, one for each feature. A reader skips the facts of a feature that
 /// it does not know.
@@ -24,6 +25,11 @@ impl Facts {
     /// Returns true if no feature makes a change.
     pub fn is_empty(&self) -> bool {
         *self == Facts::default()
+    }
+
+    /// The renaming of an agent. `twice` are the records with an unread copy for both names.
+    pub(crate) fn rename(of: Arc<str>, to: Arc<str>, twice: Vec<u64>) -> Facts {
+        Facts::from(ClaimChange::Rename { of, to, twice })
     }
 
     /// The changes of claims, or the outcome of an approval, in few words.

@@ -22,13 +22,17 @@ pub use facts::Facts;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
+use crate::log::state::{ClockShift, RoomState};
 use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
 use crate::message::schema::CheckedFields;
+use crate::message::subject::ClaimSubject;
 use crate::router::projections::Projection;
+use crate::router::projections::pending::PendingItem;
 use crate::router::seam::{Cx, Draft, Due};
 use crate::router::upkeep::FeatureUpkeep;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The calls from the core to a feature. Each has a default that does nothing.
 pub(crate) trait Feature: Sync {
@@ -61,6 +65,21 @@ pub(crate) trait Feature: Sync {
 
     /// Applies a record to the feature's own state, after the core has applied the record.
     fn apply(&self, _states: &mut States, _applied: &AppliedRecord<'_>) {}
+
+    /// The owners of work, for the address `owner:<subject>`.
+    fn owners(&self, _state: &RoomState, _subject: &ClaimSubject) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// What agents have to act on, each with these agents.
+    fn pending(&self, _state: &RoomState) -> Vec<(Vec<Arc<str>>, PendingItem)> {
+        Vec::new()
+    }
+
+    /// The last record that changed what agents have to act on.
+    fn pending_changed_at(&self, _state: &RoomState) -> u64 {
+        0
+    }
 
     /// The files that follow from the log.
     fn derived(&self, _room: &Dir) -> Option<Box<dyn Projection>> {
@@ -104,6 +123,11 @@ macro_rules! features {
 features! { links, claims, approvals, presence, channels, worklog, mailbox, archive }
 
 impl States {
+    /// Moves all times, in the record `seq`, because the clock was changed.
+    pub(crate) fn shift(&mut self, shift: ClockShift, seq: u64) {
+        self.claims.shift(shift, seq);
+    }
+
     /// Applies a record to the state of each feature. The arguments are as in [`AppliedRecord`].
     pub(crate) fn apply(
         &mut self,

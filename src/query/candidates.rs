@@ -2,6 +2,7 @@
 
 use super::inbox;
 use crate::base::clock::Stamp;
+use crate::features::claims;
 use crate::log::state::{self, RoomState};
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
@@ -62,7 +63,7 @@ impl Availability for RoomAvailability<'_> {
     }
 
     fn owners(&self, subject: &ClaimSubject) -> Vec<Arc<str>> {
-        let claims = state::claims::owners(&self.room.dir).unwrap_or_default();
+        let claims = claims::owners(&self.room.dir).unwrap_or_default();
         claims
             .conflicting(subject)
             .map(|held| held.owner.clone())

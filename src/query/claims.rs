@@ -1,16 +1,15 @@
-//! Lists of claims, waiting claims and offers, and the owners of given paths.
+//! Lists of claims and offers, and the owners of given paths.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{listed, quoted, to_the_second};
 use crate::disk::{Dir, layout};
-pub use crate::log::state::claims::{ClaimOffer, OwnedClaim, WaitingClaim};
-use crate::log::state::claims::{Claims, ConflictingClaim};
+use crate::features::claims::{self, ActivitySigns, ClaimLifetime, Claims, life};
+pub use crate::features::claims::{ClaimOffer, OwnedClaim};
 use crate::log::state::{self, RoomState};
 use crate::message::subject::{ClaimSubject, ComparisonBudget};
 use crate::room::Room;
-use crate::room::leases::{ActivitySigns, ClaimLifetime, life};
 use crate::room::registry::Registry;
 use crate::room::repository::{RepositoryBase, RepositoryPath, subject_of};
 use crate::room::sessions::SessionCalls;
@@ -26,8 +25,6 @@ pub struct ClaimList {
     pub at: String,
     /// The owned subjects, in the order of the grants.
     pub claims: Vec<ListedClaim>,
-    /// The waiting claims, in the order of the log.
-    pub waiting: Vec<WaitingClaim>,
     /// The open offers.
     pub offers: Vec<ClaimOffer>,
 }
@@ -84,13 +81,11 @@ pub enum WorkStatus {
     Owned,
 }
 
-/// Numbers of claims, waiting claims and open offers.
+/// Numbers of claims and open offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClaimCounts {
     /// Owned subjects, without lapsed claims.
     pub owned: usize,
-    /// Waiting claims.
-    pub waiting: usize,
     /// Open offers.
     pub offers: usize,
 }
@@ -98,35 +93,38 @@ pub struct ClaimCounts {
 /// The claims of a room, as of the last committed record. The claims of a retired or removed agent have lapsed, even if no
 /// router has recorded that yet.
 pub fn owners(room: &Room) -> Result<Claims> {
-    let mut claims = state::claims::owners(&room.dir)?;
-    drop_retired(&mut claims, &room.registry()?);
+    let (mut claims, registry) = (claims::owners(&room.dir)?, room.registry()?);
+    claims.retain_agents(|agent| is_active(&registry, agent));
     Ok(claims)
 }
 
 /// Removes the claims of retired and removed agents.
-pub(super) fn drop_retired(claims: &mut Claims, registry: &Registry) {
-    claims.retain_agents(|agent| registry.now(agent).is_some_and(|agent| !agent.is_retired()));
+pub(super) fn drop_retired(state: &mut RoomState, registry: &Registry) {
+    claims::retain_agents(state, |agent| is_active(registry, agent));
+}
+
+fn is_active(registry: &Registry, agent: &str) -> bool {
+    let now = registry.now(agent);
+    now.is_some_and(|agent| !agent.is_retired())
 }
 
 /// Lists the claims; with `mine`, the claims of this agent and the offers that name it.
 pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
     let mut state = state::committed(&room.dir)?;
-    drop_retired(&mut state.claims, &room.registry()?);
+    drop_retired(&mut state, &room.registry()?);
     Ok(of_state(&state, &SessionCalls::of(&room.dir), mine))
 }
 
 /// As [`list`], from a state without the claims of retired agents.
 pub(super) fn of_state(state: &RoomState, calls: &SessionCalls, mine: Option<&str>) -> ClaimList {
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
-    let claims = &state.claims;
+    let claims = claims::of(state);
     let signs = ActivitySigns {
         last_seen: &|agent| state.last_seen(agent),
         calls,
-        active: &|_| false,
     };
     let mut lives = BTreeMap::new();
     let owned = claims.held().iter().filter(|one| is_mine(&one.owner));
-    let waiting = claims.waiting().iter().filter(|one| is_mine(&one.agent));
     let offers = claims.offered().iter();
     ClaimList {
         at: Stamp::now().to_string(),
@@ -135,7 +133,7 @@ pub(super) fn of_state(state: &RoomState, calls: &SessionCalls, mine: Option<&st
                 // Checks each owner's session once.
                 let life = *lives
                     .entry((&claim.owner, claim.renewed, claim.lease))
-                    .or_insert_with(|| life(claims, claim, &signs));
+                    .or_insert_with(|| life(claim, &signs));
                 ListedClaim {
                     claim: claim.clone(),
                     expires_at: match life {
@@ -146,7 +144,6 @@ pub(super) fn of_state(state: &RoomState, calls: &SessionCalls, mine: Option<&st
                 }
             })
             .collect(),
-        waiting: waiting.cloned().collect(),
         offers: offers
             .filter(|one| is_mine(&one.from) || is_mine(&one.to))
             .cloned()
@@ -180,7 +177,6 @@ impl ClaimList {
     pub fn count(&self) -> ClaimCounts {
         ClaimCounts {
             owned: self.valid().count(),
-            waiting: self.waiting.len(),
             offers: self.offers.len(),
         }
     }
@@ -268,43 +264,22 @@ fn ownership(
     }
 }
 
-/// The first claims of other agents that conflict with an agent's subjects, in one line.
-pub fn blockers(room: &Room, agent: &str, subjects: &[ClaimSubject]) -> Result<String> {
+/// The first claims of other agents that conflict with an agent's subjects, in one line. `None` if all are free.
+pub fn blockers(room: &Room, agent: &str, subjects: &[ClaimSubject]) -> Result<Option<String>> {
     let claims = owners(room)?;
-    Ok(blocked_by(&claims, agent, subjects))
-}
-
-/// As [`blockers`], from these claims.
-pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[ClaimSubject]) -> String {
-    let before = claims
-        .waiting()
-        .iter()
-        .position(|one| *one.agent == *agent && one.subjects == *subjects);
-    let before = before.unwrap_or(claims.waiting().len());
     let steps = ComparisonBudget::of_message();
     let conflicts: Vec<String> = claims
-        .in_the_way(agent, subjects, before, &steps)
+        .of_others(agent, subjects, &steps)
         .take(limits::IN_SENTENCE)
-        .map(|one| describe_conflict(&one))
+        .map(|held| {
+            let since = to_the_second(&Stamp::from_micros(held.since).to_string());
+            format!("{} owns {} since {since}", held.owner, held.subject)
+        })
         .collect();
-    if conflicts.is_empty() {
-        "nothing blocks it".into()
-    } else {
-        conflicts.join(", ")
-    }
+    Ok((!conflicts.is_empty()).then(|| conflicts.join(", ")))
 }
 
-fn describe_conflict(one: &ConflictingClaim<'_>) -> String {
-    let verb = if one.waiting { "waits for" } else { "owns" };
-    format!(
-        "{} {verb} {} since {}",
-        one.agent,
-        one.claim,
-        to_the_second(&Stamp::from_micros(one.since).to_string())
-    )
-}
-
-/// Returns true if an agent owns or waits for something by `claims.json`, which may be older than the log.
+/// Returns true if an agent owns something by `claims.json`, which may be older than the log.
 pub fn may_own(room: &Dir, agent: &str) -> bool {
     let Ok(Some(bytes)) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES) else {
         return false;
@@ -312,5 +287,5 @@ pub fn may_own(room: &Dir, agent: &str) -> bool {
     let has = |field: &str| {
         memmem::find(&bytes, format!("\"{field}\": \"{agent}\"").as_bytes()).is_some()
     };
-    has("owner") || has("agent")
+    has("owner")
 }

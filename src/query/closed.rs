@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::disk::Dir;
-use crate::features::claims::change::OFFER_ENDED;
+use crate::features::claims::{self, change::OFFER_ENDED};
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::approvals::ClosedApproval;
 use crate::log::state::{self, PastRenames, RoomState};
@@ -65,7 +65,7 @@ impl ClosedMessages {
 
     /// The mark of an offer in the message with this number, if it ended.
     fn ended_offer(&self, seq: u64, is_offer: bool) -> Option<String> {
-        let is_ended = is_offer && !self.state.as_ref()?.claims.is_open_offer(seq);
+        let is_ended = is_offer && !claims::of(self.state.as_ref()?).is_open_offer(seq);
         is_ended.then(|| OFFER_ENDED.to_owned())
     }
 

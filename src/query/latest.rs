@@ -4,7 +4,6 @@ use super::commits::{self, Commits};
 use super::pending::{self, PendingList};
 use super::who::{self, KnownAgents};
 use crate::base::error::Result;
-pub use crate::log::state::WaitReason;
 use crate::log::state::{self, RoomState};
 use crate::room::Room;
 use std::collections::BTreeMap;
@@ -14,6 +13,15 @@ use std::time::Instant;
 
 /// The time that a program with a continuous display uses the result of that search.
 const COMMITS_LOOK: Duration = Duration::from_secs(10);
+
+/// A decision that an agent waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitReason {
+    /// The agents that can decide.
+    pub of: Vec<Arc<str>>,
+    /// The title of the approval.
+    pub what: String,
+}
 
 /// The state of a room at the last look.
 pub struct RoomStateCache {
@@ -54,9 +62,17 @@ impl RoomStateCache {
         who::of_state(&room, self.look()?, commits)
     }
 
-    /// Each agent's reason to wait.
+    /// The decisions that each agent waits for.
     pub fn waits(&mut self) -> Result<BTreeMap<Arc<str>, Vec<WaitReason>>> {
-        Ok(self.look()?.waits())
+        let mut waits: BTreeMap<Arc<str>, Vec<WaitReason>> = BTreeMap::new();
+        for open in self.look()?.approvals.open() {
+            let wait = WaitReason {
+                of: open.to.clone(),
+                what: open.terms.title.clone(),
+            };
+            waits.entry(open.from.clone()).or_default().push(wait);
+        }
+        Ok(waits)
     }
 
     fn look(&mut self) -> Result<&RoomState> {

@@ -16,7 +16,6 @@ mod choice;
 pub mod consent;
 pub mod inbox;
 pub mod key_file;
-pub mod leases;
 pub mod links;
 mod lock;
 mod open;

@@ -1,16 +1,16 @@
 //! The seam between the router and the features: [`Cx`] is what a feature sees, [`Draft`] what it may change of a
 //! message's record, and [`Due`] what it does as time passes.
 
-use super::parts::{Journal, NoticeText, RoomConfig};
+pub(crate) use super::parts::NoticeText;
+use super::parts::{Journal, RoomConfig};
 use super::steps::availability::AgentAvailability;
-use super::steps::batch_message::ResentItem;
-use super::steps::check::dropped_at;
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use crate::disk::Dir;
+use crate::log::LogPosition;
 use crate::log::state::{IndexedLog, RoomState};
 use crate::message::Message;
-use crate::message::carried::EnclosedFile;
+use crate::message::carried::{EnclosedFile, RemoteReceipt};
 use crate::message::record::{Facts, RecipientGroup, RouterAction};
 use crate::message::status::Receipt;
 use crate::message::title::title_of_fields;
@@ -117,7 +117,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// The time of the last write to its file, by the clock of the file system.
     pub(crate) fn dropped(&self, cx: Cx<'_>) -> Option<Stamp> {
-        dropped_at(cx.config, self.claim.as_deref())
+        cx.config.dropped_at(self.claim.as_deref())
     }
 
     /// The changes of statuses that an ack makes.
@@ -147,6 +147,17 @@ impl Draft {
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Arc<str>> {
         self.to.iter().flat_map(|group| &group.agents)
     }
+}
+
+/// An item that is sent again in a new stream.
+pub(crate) struct ResentItem {
+    /// The tag of the other room.
+    pub(in crate::router) link: Arc<str>,
+    /// The record that the item is made from.
+    pub(in crate::router) place: LogPosition,
+    pub(in crate::router) receipts: Vec<RemoteReceipt>,
+    /// Whether it has only receipts.
+    pub(in crate::router) alone: bool,
 }
 
 /// The title of a message, or its id, truncated to a limit.

@@ -86,11 +86,6 @@ pub(super) struct AnswerForm {
     seq: u64,
     message: String,
     from: String,
-    /// For a claim: the work that is in the way, and its owner.
-    #[serde(default)]
-    subject: String,
-    #[serde(default)]
-    owner: String,
     #[serde(default)]
     option: Option<String>,
     /// For an approval: the digest of the text that the page displayed in full.
@@ -105,13 +100,11 @@ pub(super) struct AnswerForm {
 impl AnswerForm {
     /// The item of the form.
     fn key(&self) -> PendingItemKey<'_> {
-        let owned = Some((&*self.subject, &*self.owner)).filter(|(subject, _)| !subject.is_empty());
         PendingItemKey {
             kind: &self.kind,
             seq: self.seq,
             message: &self.message,
             from: &self.from,
-            owned,
         }
     }
 }
@@ -156,7 +149,6 @@ fn settle_item(app: &WebApp, form: AnswerForm) -> Result<String> {
         (Some("reply"), None) => return Err(Error::usage("the reply is empty", "write a text")),
         (Some("accept"), _) => ItemAction::Accept,
         (Some("decline"), _) => ItemAction::Decline,
-        (Some("release"), text) => ItemAction::Release(text),
         (Some("dismiss"), _) => ItemAction::Dismiss,
         _ => {
             return Err(Error::usage(

@@ -2,9 +2,8 @@
 
 use super::{approval, decision, drop_at, pass, room, run_at, say};
 use crate::files;
-use crate::world::{World, lossy, parse_json};
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
-use std::process::Command;
 
 /// The pending items of an agent at this time: kind and title.
 #[track_caller]
@@ -141,18 +140,6 @@ fn items_of_equal_priority_come_by_deadline_then_by_who_is_blocked_then_by_age()
     );
     say(
         &world,
-        5,
-        "bob",
-        json!({"type": "claim", "claims": ["src"]}),
-    );
-    say(
-        &world,
-        6,
-        "alice",
-        json!({"type": "claim", "claims": ["src/a"], "wait": true}),
-    );
-    say(
-        &world,
         7,
         "carol",
         json!({"type": "claim", "claims": ["docs"]}),
@@ -169,76 +156,16 @@ fn items_of_equal_priority_come_by_deadline_then_by_who_is_blocked_then_by_age()
         ("approval", "Later?"),
         ("question", "Which port?"),
         ("question", "Done?"),
-        ("claim", "waits for src/a, owned by bob"),
         ("escalation", "Passed on"),
         ("offer", "docs"),
         ("rejection", "unknown recipient \"nobody\""),
     ];
     let seen = pending(&world, 10, "bob");
-    assert_eq!(seen[..7], items(&wanted[..7]));
-    assert_eq!(seen[7].0, "rejection");
+    assert_eq!(seen[..6], items(&wanted[..6]));
+    assert_eq!(seen[6].0, "rejection");
     assert_eq!(pending(&world, 10, "alice"), []);
-    assert_eq!(pending(&world, 10, "human"), items(&[wanted[4]]));
     let file: Value = world.read("pending.json");
-    assert_eq!(file["pending"]["bob"].as_array().map(Vec::len), Some(8));
-    assert_eq!(
-        file["pending"]["human"][0]["command"],
-        "mailbag release src --of bob"
-    );
-}
-
-#[test]
-fn the_command_of_a_pending_item_is_one_that_a_shell_leaves_as_it_is() {
-    // P137
-    let world = World::with("alice bob");
-    say(
-        &world,
-        0,
-        "alice",
-        json!({"type": "claim", "claims": ["src/*.rs"]}),
-    );
-    say(
-        &world,
-        1,
-        "bob",
-        json!({"type": "claim", "claims": ["src/a.rs"], "wait": true}),
-    );
-    pending(&world, 2, "human");
-    let file: Value = world.read("pending.json");
-    assert_eq!(
-        file["pending"]["human"][0]["command"],
-        "mailbag release 'src/*.rs' --of alice"
-    );
-}
-
-#[test]
-fn the_command_of_a_pending_item_works_although_the_sanitizer_escapes_its_subject() {
-    // P531
-    let world = World::with("alice bob");
-    say(
-        &world,
-        0,
-        "alice",
-        json!({"type": "claim", "claims": ["src/<user>/\u{202e}/**"]}),
-    );
-    say(
-        &world,
-        1,
-        "bob",
-        json!({"type": "claim", "claims": ["src/<user>/\u{202e}/a.rs"], "wait": true}),
-    );
-    let text = run_at(&world, 2, "pending --as alice");
-    let command = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("mailbag "))
-        .expect("a command");
-    let words = Command::new("bash")
-        .args(["-c", &format!("printf '%s\\0' {command}")])
-        .output()
-        .expect("bash runs");
-    let words = lossy(&words.stdout);
-    let words: Vec<&str> = words.split_terminator('\0').collect();
-    world.ok(&[&words[..], &["--as", "alice"]].concat());
+    assert_eq!(file["pending"]["bob"].as_array().map(Vec::len), Some(7));
 }
 
 #[test]
@@ -621,8 +548,6 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
         "alice",
         json!({"type": "claim", "claims": ["src"]}),
     );
-    let waiting = json!({"id": "w", "type": "claim", "claims": ["src"], "wait": true});
-    say(&world, 1, "carol", waiting);
     let offer = json!({"id": "o", "to": "bob", "type": "handoff", "claims": ["src"]});
     say(&world, 2, "alice", offer);
     say(&world, 2, "alice", approval("d", json!("carol"), json!({})));
@@ -636,9 +561,6 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
     let offered = dismiss("alice/o", "bob");
     assert_contains!(offered, "mailbag handoff --accept");
     assert_contains!(offered, "mailbag handoff --decline");
-    for agent in ["alice", "human"] {
-        assert_contains!(dismiss("carol/w", agent), "mailbag release src");
-    }
     assert_contains!(dismiss("alice/d", "carol"), "mailbag decide ");
     assert_eq!(pending(&world, 4, "bob").len(), 1);
 }

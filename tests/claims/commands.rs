@@ -18,15 +18,6 @@ fn waiting(world: &World, args: &(impl Words + ?Sized)) -> Child {
         .expect("it starts")
 }
 
-/// The agents with a waiting claim, as the log has them.
-fn queue(world: &World) -> Vec<String> {
-    let list = world.json("claims");
-    let waiting = list["waiting"].as_array().expect("a list").iter();
-    waiting
-        .map(|one| one["agent"].as_str().unwrap_or_default().to_owned())
-        .collect()
-}
-
 #[test]
 fn a_repeated_accept_accepts_no_later_offer_with_the_same_id() {
     // P120
@@ -62,7 +53,7 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
     assert_eq!(out, "granted: src/auth/** (lease 2h)\n");
     let complaint = world.fails(1, "claim docs src/auth/x.rs --as bob");
     for word in [
-        "alice owns src/auth/** since 20",
+        "alice owns src/auth/** until 20",
         "Passkeys",
         "mailbag send alice",
         "--wait",
@@ -294,16 +285,11 @@ fn a_missing_or_damaged_file_changes_no_answer() {
 }
 
 #[test]
-fn the_list_shows_claims_waiting_claims_and_offers() {
+fn the_list_shows_claims_and_offers() {
     let world = office();
     assert_eq!(world.ok("claims"), "");
     world.ok("claim src/auth/** --note Pass\u{1b}[2Jkeys --as alice");
     world.ok("handoff bob --as alice");
-    world.drop_file(
-        "carol",
-        "c.json",
-        r#"{"type": "claim", "claims": ["src"], "wait": true}"#,
-    );
     let out = world.ok("claims");
     let lines: Vec<&str> = out.lines().collect();
     let has = |n: usize, words: &[&str]| words.iter().all(|word| lines[n].contains(word));
@@ -312,15 +298,13 @@ fn the_list_shows_claims_waiting_claims_and_offers() {
         "{out}"
     );
     assert!(
-        has(1, &["src ", "carol", "waiting"])
-            && has(2, &["alice", "offered to bob", "mailbag handoff --accept "]),
+        has(1, &["alice", "offered to bob", "mailbag handoff --accept "]),
         "{out}"
     );
-    assert_eq!(lines.len(), 3, "{out}");
+    assert_eq!(lines.len(), 2, "{out}");
     let mine = world.json("claims --mine --as bob");
-    let counts =
-        ["claims", "waiting", "offers"].map(|list| mine[list].as_array().expect("a list").len());
-    assert_eq!(counts, [0, 0, 1]);
+    let counts = ["claims", "offers"].map(|list| mine[list].as_array().expect("a list").len());
+    assert_eq!(counts, [0, 1]);
 }
 
 #[test]
@@ -346,21 +330,22 @@ fn a_claim_that_has_lapsed_without_a_router_is_free() {
     }
 }
 
+/// Waits until a claim with --wait looks at the claims.
+fn wait_until_online(world: &World, agent: &str) {
+    wait("it waits", || {
+        let who = world.json("who");
+        let mut agents = who["agents"].as_array().expect("agents").iter();
+        agents.any(|one| one["id"] == agent && one["presence"] == "online")
+    });
+}
+
 #[test]
 fn wait_ends_when_the_owner_releases_the_work() {
     let world = office();
     world.ok("claim src --as alice");
     let waiting = waiting(&world, "claim src/x.rs --wait --as bob");
-    wait("bob waits", || queue(&world) == ["bob"]);
-    assert_eq!(
-        world.json("who")["agents"]
-            .as_array()
-            .expect("agents")
-            .iter()
-            .find(|a| a["id"] == "bob")
-            .expect("bob")["presence"],
-        "online"
-    );
+    wait_until_online(&world, "bob");
+    assert_eq!(world.names("sent/bob").len(), 0, "nothing is sent before");
     world.mail("alice", "r.json", release_all());
     let ran = waiting.wait_with_output().expect("it ends");
     assert!(
@@ -372,88 +357,45 @@ fn wait_ends_when_the_owner_releases_the_work() {
 }
 
 #[test]
-fn a_wait_that_ends_in_vain_leaves_the_claim_in_the_queue() {
+fn of_two_that_wait_one_is_granted_and_the_other_waits_on() {
+    // P140
+    let world = office();
+    world.ok("claim src --as alice");
+    let mut both = ["bob", "carol"].map(|agent| {
+        let args = ["claim", "src", "--wait", "--as", agent];
+        let child = waiting(&world, &args[..]);
+        wait_until_online(&world, agent);
+        (agent, child)
+    });
+    world.ok("release --as alice");
+    wait("one owns it", || !owner(&world, "src").is_empty());
+    let first = owner(&world, "src");
+    both.sort_by_key(|(agent, _)| *agent != first);
+    let [(_, mut winner), (second, mut loser)] = both;
+    assert!(winner.wait().expect("it ends").success());
+    assert!(loser.try_wait().expect("a status").is_none(), "it waits on");
+    world.ok(&["release", "--as", &first]);
+    assert!(loser.wait().expect("it ends").success());
+    assert_eq!(owner(&world, "src"), second);
+}
+
+#[test]
+fn a_wait_that_ends_in_vain_leaves_nothing_behind() {
     // P140
     let world = office();
     world.ok("claim src --as alice");
     assert_contains!(
         world.fails(75, "claim src --wait --timeout 100ms --as bob"),
-        "keeps its place in the queue"
+        "src was not granted within 100ms: alice owns src since"
     );
-    let waiting = waiting(&world, "claim src --wait --as bob");
-    wait("bob waits again", || world.names("sent/bob").len() == 2);
-    assert_eq!(queue(&world), ["bob"], "a repeated claim keeps its place");
-    world.ok("release --as alice");
-    assert!(
-        waiting
-            .wait_with_output()
-            .expect("it ends")
-            .status
-            .success()
-    );
-    assert_eq!(owner(&world, "src"), "bob");
-}
-
-#[test]
-fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
-    let world = office();
-    world.ok("claim src --as alice");
-    world.ok("claim docs --as bob");
-    let first = waiting(&world, "claim docs src --wait --as bob");
-    wait("bob waits", || queue(&world) == ["bob"]);
-    // claims.json can be older than the log.
-    let id = world.json("claims")["waiting"][0]["claim"]
-        .as_str()
-        .expect("a message")
-        .to_owned();
-    kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
-    let ran = first.wait_with_output().expect("it ends");
+    let interrupted = waiting(&world, "claim src --wait --as bob");
+    wait_until_online(&world, "bob");
+    kill_process(Pid::from_child(&interrupted), Signal::INT).expect("a signal");
+    let ran = interrupted.wait_with_output().expect("it ends");
     assert!(!ran.status.success());
-    assert_contains!(lossy(&ran.stderr), &format!("withdrawn: docs, src ({id})"));
-    wait("the claim is withdrawn", || queue(&world).is_empty());
-    assert_eq!(
-        owner(&world, "docs"),
-        "bob",
-        "what it owned before stays its own"
-    );
-    let mut second = waiting(&world, "claim src --wait --as carol");
-    wait("carol waits", || queue(&world) == ["carol"]);
-    second.kill().expect("a signal");
-    second.wait().expect("it ends");
     world.ok("release --as alice");
-    assert_eq!(owner(&world, "src"), "carol");
-    assert_eq!(
-        super::notices(&world, "carol"),
-        ["granted: src"],
-        "the killed command has not told it"
-    );
-}
-
-#[test]
-fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
-    let world = office();
-    world.ok("claim src --as alice");
-    let first = waiting(&world, "claim src --wait --as bob");
-    wait("bob waits", || queue(&world) == ["bob"]);
-    // claims.json can be older than the log.
-    let id = world.json("claims")["waiting"][0]["claim"]
-        .as_str()
-        .expect("a message")
-        .to_owned();
-    // This outbox is no longer writable.
-    wait("bob's outbox is a file", || {
-        let outbox = world.room("outbox/bob");
-        // The waiting command can create the directory again.
-        let _ = std::fs::remove_dir_all(&outbox);
-        std::fs::write(&outbox, "").is_ok()
-    });
-    kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
-    let ran = first.wait_with_output().expect("it ends");
-    let said = lossy(&ran.stderr);
-    assert!(
-        !ran.status.success() && said.contains(&id) && said.contains("mailbag release src"),
-        "{said}"
-    );
+    assert_eq!(owner(&world, "src"), "");
+    assert_eq!(world.names("sent/bob").len(), 0);
 }
 
 #[test]
@@ -525,7 +467,6 @@ fn who_and_status_show_claims() {
     let words: Vec<&str> = subjects.iter().map(String::as_str).collect();
     world.ok(&[&["claim", "--as", "alice"], &words[..]].concat());
     world.ok("handoff bob --as alice");
-    world.fails(75, "claim src --wait --timeout 0 --as carol");
     assert_contains!(
         world.ok("who"),
         "owns src/0, src/1, src/2, src/3, src/4, 3 more\n"
@@ -534,12 +475,9 @@ fn who_and_status_show_claims() {
     assert_fields!(alice, owns.0: "src/0", owns_more: 3);
     assert_eq!(
         world.json("status")["claims"],
-        json!({"owned": 8, "waiting": 1, "offers": 1})
+        json!({"owned": 8, "offers": 1})
     );
-    assert_contains!(
-        world.ok("status"),
-        "claims      8 owned, 1 waiting, 1 open offer\n"
-    );
+    assert_contains!(world.ok("status"), "claims      8 owned, 1 open offer\n");
 }
 
 #[test]

@@ -14,7 +14,6 @@ use std::path::Path;
 pub(crate) struct Ledger {
     pub(crate) held: Vec<(String, ClaimSubject)>,
     /// Message, agent and subjects.
-    pub(super) waiting: Vec<(String, String, Vec<ClaimSubject>)>,
     offers: Vec<(String, String, String, Vec<ClaimSubject>)>,
     /// The number of granted claims.
     pub(super) grants: usize,
@@ -76,37 +75,11 @@ impl Ledger {
         };
         match what.as_str() {
             "grant" => self.grant(record, &from, subjects(&change["claims"])),
-            "queue" => {
-                let (wanted, agent) = (subjects(&change["claims"]), from);
-                if !self
-                    .waiting
-                    .iter()
-                    .any(|(_, other, same)| *other == agent && *same == wanted)
-                {
-                    self.waiting.push((name, agent, wanted));
-                }
-            }
-            "dequeue" => {
-                let claim = text(&change["claim"]);
-                let at = self
-                    .waiting
-                    .iter()
-                    .position(|(name, ..)| *name == claim)
-                    .expect("it waits");
-                let (_, agent, wanted) = self.waiting.remove(at);
-                self.grant(record, &agent, wanted);
-            }
-            "skip" => self
-                .waiting
-                .retain(|(name, ..)| *name != text(&change["claim"])),
             "release" => {
                 let of = text(&change["of"]);
                 let freed = subjects(&change["claims"]);
                 self.held
                     .retain(|(owner, subject)| *owner != of || !freed.contains(subject));
-                let waiting = change["waiting"].as_array().cloned().unwrap_or_default();
-                self.waiting
-                    .retain(|(name, ..)| !waiting.iter().any(|one| one == name));
             }
             "offer" => {
                 self.offers
@@ -135,17 +108,12 @@ impl Ledger {
                 .offers
                 .retain(|(name, ..)| *name != text(&change["offer"])),
             "rename" => self.rename(&text(&change["of"]), &text(&change["to"])),
-            "cut" => {}
             other => panic!("unknown change {other}"),
         }
     }
 
     fn rename(&mut self, of: &str, to: &str) {
-        let agents = self
-            .held
-            .iter_mut()
-            .map(|(owner, _)| owner)
-            .chain(self.waiting.iter_mut().map(|(_, agent, _)| agent));
+        let agents = self.held.iter_mut().map(|(owner, _)| owner);
         let agents = agents.chain(
             self.offers
                 .iter_mut()
@@ -181,24 +149,6 @@ impl Ledger {
                     "{owner} owns {subject}, and {other} owns {another}, at {line}"
                 );
             }
-        }
-    }
-
-    /// Nothing more has to be granted: each waiting claim has one in its way.
-    #[track_caller]
-    pub(crate) fn is_settled(&self) {
-        for (n, (name, agent, wanted)) in self.waiting.iter().enumerate() {
-            let meets = |other: &String, subject: &ClaimSubject| {
-                other != agent && wanted.iter().any(|s| s.conflicts(subject))
-            };
-            let held = self
-                .held
-                .iter()
-                .any(|(owner, subject)| meets(owner, subject));
-            let queued = self.waiting[..n]
-                .iter()
-                .any(|(_, other, theirs)| theirs.iter().any(|s| meets(other, s)));
-            assert!(held || queued, "{name} waits for nothing");
         }
     }
 }

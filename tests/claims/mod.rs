@@ -90,10 +90,6 @@ fn claim(subjects: &[&str]) -> Value {
     json!({"type": "claim", "claims": subjects})
 }
 
-fn wait_for(subjects: &[&str]) -> Value {
-    json!({"type": "claim", "claims": subjects, "wait": true})
-}
-
 /// Every owned subject with its owner, as `claims.json` has them.
 #[track_caller]
 fn owned(world: &World) -> Vec<(String, String)> {

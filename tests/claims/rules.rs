@@ -1,10 +1,7 @@
 //! Claims: granting, rejecting, waiting, handing over, releasing.
 
-use super::{
-    answer, claim, notices, office, outcome, owned, owner, pass, release_all, say, wait_for,
-};
+use super::{answer, claim, notices, office, outcome, owned, owner, pass, release_all, say};
 use crate::approvals::run_at;
-use crate::town::Town;
 use serde_json::{Value, json};
 
 #[test]
@@ -95,79 +92,26 @@ fn two_claims_in_one_batch_are_judged_in_their_order() {
 }
 
 #[test]
-fn waiting_claims_are_granted_first_come_first_served_and_told() {
+fn a_refused_claim_names_the_owner_and_the_time_left_and_never_waits() {
     // P119
     let world = office();
-    say(&world, 0, "alice", claim(&["src"]));
-    assert_eq!(
-        say(&world, 1, "bob", wait_for(&["src/a", "docs"])),
-        "waiting"
-    );
-    assert_eq!(say(&world, 2, "carol", wait_for(&["src"])), "waiting");
-    let behind = &world.inbox("carol")[0]["delivery"]["claim"]["behind"];
-    let agents: Vec<&Value> = behind
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| &one["agent"])
-        .collect();
-    assert_eq!(agents, [&json!("alice"), &json!("bob")]);
-    // What bob waits for is not free for others.
-    assert_eq!(say(&world, 3, "alice", claim(&["docs"])), "claimed");
-    assert_eq!(
-        say(
-            &world,
-            4,
-            "alice",
-            json!({"type": "release", "claims": ["src"]})
-        ),
-        ""
-    );
-    assert_eq!(
-        (owner(&world, "src/a"), owner(&world, "docs")),
-        ("bob".into(), "bob".into())
-    );
-    assert_eq!(notices(&world, "bob"), ["granted: src/a, docs"]);
-    say(&world, 5, "bob", release_all());
-    assert_eq!(
-        (owner(&world, "src"), notices(&world, "carol")),
-        ("carol".into(), vec!["granted: src".into()])
-    );
-}
-
-#[test]
-fn a_release_and_the_grant_that_follows_are_in_one_batch() {
-    // P119
-    let world = office();
-    say(&world, 0, "alice", claim(&["src"]));
-    let lines = [
-        json!({"type": "release", "claims": "all", "id": "r"}),
-        json!({"to": "bob", "body": "done", "id": "d"}),
-    ];
-    world.mail("bob", "w.json", wait_for(&["src"]));
-    pass(&world, 1);
-    world.drop_file(
+    say(
+        &world,
+        0,
         "alice",
-        "x.ndjson",
-        lines.map(|line| line.to_string()).join("\n") + "\n",
+        json!({"type": "claim", "claims": ["src"], "lease": "1h", "subject": "Passkeys"}),
     );
-    pass(&world, 2);
-    assert_eq!(owner(&world, "src"), "bob");
-    assert_eq!(world.names("rejected/alice"), [""; 0]);
-}
-
-#[test]
-fn a_wait_that_would_close_a_circle_is_rejected() {
-    // P119
-    let world = office();
-    for (agent, own) in [("alice", "a"), ("bob", "b"), ("carol", "c")] {
-        say(&world, 0, agent, claim(&[own]));
-    }
-    assert_eq!(say(&world, 1, "alice", wait_for(&["b"])), "waiting");
-    assert_eq!(say(&world, 2, "bob", wait_for(&["c"])), "waiting");
-    assert_eq!(say(&world, 3, "carol", wait_for(&["a"])), "circular_wait");
-    say(&world, 4, "carol", release_all());
-    assert_eq!(owner(&world, "c"), "bob");
+    assert_eq!(say(&world, 1, "bob", claim(&["docs", "src/a"])), "claimed");
+    let bounce = &world.inbox("bob")[0]["metadata"]["problems"][0]["problem"];
+    assert_contains!(
+        bounce.as_str().expect("a text"),
+        "alice owns src until 2026-11-21T11:00:00Z, or longer if it is active before",
+        "Passkeys"
+    );
+    let waits = json!({"type": "claim", "claims": ["src/a"], "wait": true});
+    assert_eq!(say(&world, 2, "bob", waits), "no_waiting_claims");
+    say(&world, 3, "alice", release_all());
+    assert_eq!(owned(&world), []);
 }
 
 #[test]
@@ -460,23 +404,6 @@ fn the_human_and_a_steward_release_a_claim_and_its_owner_is_notified() {
 }
 
 #[test]
-fn a_waiting_claim_is_withdrawn_by_a_release() {
-    // P121
-    let world = office();
-    say(&world, 0, "alice", claim(&["src"]));
-    say(&world, 1, "bob", wait_for(&["src/b"]));
-    say(&world, 2, "carol", wait_for(&["src/b/c"]));
-    say(
-        &world,
-        3,
-        "bob",
-        json!({"type": "release", "claims": ["src/b"]}),
-    );
-    say(&world, 4, "alice", release_all());
-    assert_eq!(owned(&world), [("src/b/c".to_owned(), "carol".to_owned())]);
-}
-
-#[test]
 fn mail_reaches_the_owner_of_work() {
     // P122
     let world = office();
@@ -519,7 +446,7 @@ fn a_claim_with_recipients_is_delivered_besides_and_may_name_agents_in_its_text(
 }
 
 #[test]
-fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
+fn an_agent_owns_a_bounded_number_of_subjects() {
     // P118
     let world = office().settings("budget.messages = 0\nbudget.copies = 0\n");
     for n in 0..10 {
@@ -552,19 +479,6 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
 }
 
 #[test]
-fn a_running_router_grants_what_a_release_frees() {
-    let town = Town::alice_and_bob().run();
-    town.mail("alice", "c.json", claim(&["src"]));
-    town.wait_for_mail("alice", 1);
-    town.mail("bob", "w.json", wait_for(&["src"]));
-    town.wait_for_mail("bob", 1);
-    town.mail("alice", "r.json", release_all());
-    let mail = town.wait_for_mail("bob", 2);
-    assert_eq!(mail[1]["subject"], "granted: src");
-    super::ledger::check(&town).is_settled();
-}
-
-#[test]
 fn a_claim_of_all_files_needs_its_explicit_form_and_the_human_gets_it_once() {
     // P270
     let world = office();
@@ -590,15 +504,6 @@ fn a_claim_of_all_files_needs_its_explicit_form_and_the_human_gets_it_once() {
         (mail.len(), &mail[0]["from"], &mail[0]["claims"]),
         (1, &json!("alice"), &json!(["./**"]))
     );
-    assert_eq!(say(&world, 22, "bob", wait_for(&["./**"])), "waiting");
-    assert_eq!(world.inbox("human").len(), 2, "a waiting claim, too");
-    say(
-        &world,
-        23,
-        "alice",
-        json!({"type": "release", "claims": ["**"]}),
-    );
-    assert_eq!(owned(&world), [("**".to_owned(), "bob".to_owned())]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn office() -> World {
     world.drop_file(
         "bob",
         "b.json",
-        r#"{"id": "c2", "type": "claim", "claims": ["src"], "wait": true}"#,
+        r#"{"id": "c2", "type": "claim", "claims": ["docs"]}"#,
     );
     world.route(
         "alice",
@@ -43,7 +43,7 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
         assert!(out.contains(granted), "{args:?}: {out}");
         assert_contains!(out, "Passkeys"; "{args:?}");
     }
-    assert_contains!(world.ok("list"), "src · waiting", "src/auth/** · offered");
+    assert_contains!(world.ok("list"), "docs · granted", "src/auth/** · offered");
     assert_contains!(world.ok("inbox --as bob"), "src/auth/** · offered");
 }
 
@@ -58,7 +58,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
             &["search", "Passkeys", "--as", "alice"],
             "src/auth/** · granted",
         ),
-        (&["inbox", "--as", "bob"], "src · waiting"),
+        (&["inbox", "--as", "bob"], "docs · granted"),
         (&["list", "--type", "handoff"], "src/auth/** · offered"),
     ] {
         let listed = world.items(args);
@@ -101,7 +101,7 @@ fn trace_says_what_is_left_of_a_claim() {
     );
     assert_eq!(
         now("c2"),
-        json!({"change": "src · waiting", "state": "waiting"})
+        json!({"change": "docs · granted", "state": "owned"})
     );
     assert_eq!(
         now("c3"),
@@ -114,7 +114,7 @@ fn trace_says_what_is_left_of_a_claim() {
     );
     assert_contains!(
         world.ok("trace c2 --as human"),
-        "src · waiting; still owned\n"
+        "docs · granted; still owned\n"
     );
     let id = world.send("alice", "bob", "hello");
     assert_eq!(now(&id), Value::Null);

@@ -188,16 +188,6 @@ fn derived(room: &Path, tree: &Tree) -> Vec<String> {
     {
         things.push(format!("{} owns {}", claim["owner"], claim["subject"]));
     }
-    for claim in json("claims.json")["waiting"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        things.push(format!(
-            "{} waits for {}",
-            claim["agent"], claim["subjects"]
-        ));
-    }
     for offer in json("claims.json")["offers"]
         .as_array()
         .into_iter()

@@ -17,11 +17,7 @@ const MAY_READ: [(&str, &str); 5] = [
 ];
 
 /// Names of features that a file of the core still uses, each with the reason. The list may only become shorter.
-const STILL_NAMED: &[(&str, &str, &str)] = &[(
-    "src/router/steps/waiting.rs",
-    "presence",
-    "judges reports over the reports of the batch",
-)];
+const STILL_NAMED: &[(&str, &str, &str)] = &[];
 
 /// Parts of features that are still in the core. They move with the judges, because a batch is judged over copies of
 /// their state. The list may only become shorter.
@@ -35,20 +31,7 @@ const NOT_MOVED: &[(&str, &[&str])] = &[
             "log/state/reply_index",
             "log/state/timers",
             "message/answer",
-            "router/parts/due_deadlines",
             "router/upkeep/deadlines",
-        ],
-    ),
-    (
-        "claims",
-        &[
-            "log/state/claims",
-            "log/state/waits",
-            "message/subject",
-            "room/leases",
-            "router/parts/leases",
-            "router/projections/claims",
-            "router/steps/owners",
         ],
     ),
     (
@@ -82,7 +65,6 @@ const NOT_MOVED: &[(&str, &[&str])] = &[
             "router/steps/streams",
         ],
     ),
-    ("presence", &["router/steps/waiting"]),
     ("charter", &["room/charter", "router/parts/charter"]),
     ("archive", &["disk/layout/packs"]),
 ];

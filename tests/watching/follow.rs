@@ -235,16 +235,6 @@ fn questions_offers_claims_and_unwanted_items_are_settled_by_words() {
         Some("answer planner/port use 8080")
     );
     assert_contains!(world.json("claims").to_string(), "\"human\"");
-    let waits = json!({"type": "claim", "claims": ["docs/intro.md"], "wait": true});
-    tell(&world, "planner", &waits);
-    terminal.wait("the claim is in the way", |screen| {
-        screen.contains("waits for docs/intro.md")
-    });
-    answer(
-        number("claim", "docs/intro.md"),
-        "release",
-        "released: docs",
-    );
 }
 
 #[test]

@@ -169,37 +169,6 @@ fn a_question_is_replied_to_and_dismissed() {
 }
 
 #[test]
-fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was_shown() {
-    let world = World::with("alice bob carol");
-    world.ok("claim src/** --as bob");
-    world.route(
-        "alice",
-        "wait.json",
-        r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#,
-    );
-    let page = Page::of(&world);
-    let pending = world.json("pending --as human");
-    assert_contains!(
-        page.get("/").body,
-        "Release src/** of bob",
-        "href=\"/write?to=bob\""
-    );
-    let mut form = fields(item(&pending, "claim"), &[("action", "release")]);
-    form.retain(|(name, _)| *name != "owner");
-    form.push(("owner", "carol".into()));
-    assert_contains!(post(&page, &form).body, "is no longer open");
-    let next = answer(
-        &world,
-        &page,
-        "claim",
-        &[("action", "release"), ("text", "bob is on holiday")],
-    );
-    assert_contains!(next, "released: src/**");
-    assert_contains!(world.ok("read --all --as bob"), "bob is on holiday");
-    assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
-}
-
-#[test]
 fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
     let world = World::alice_and_bob();
     let page = Page::of(&world);

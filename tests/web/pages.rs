@@ -14,11 +14,6 @@ fn each_page_shows_its_part_of_the_room() {
     world.ok("reply 3 8080 --as bob");
     world.ok("claim src/** --as alice --note 'the login'");
     world.ok("send --type milestone 'Login works' --as bob");
-    world.drop_file(
-        "bob",
-        "claim.json",
-        r#"{"type": "claim", "claims": ["src/login.rs"], "wait": true}"#,
-    );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let claim = r#"{"type": "claim", "claims": ["/etc/hosts"]}"#;
     world.route("alice", "claim.json", claim);
@@ -46,7 +41,6 @@ fn each_page_shows_its_part_of_the_room() {
         .replace_all(&agents, "")
         .into_owned();
     assert_contains!(text, "waits for human: May I deploy?");
-    assert_contains!(text, "waits for alice: src/login.rs");
     shows("/all?agent=bob", &["Which port?", "value=\"bob\""]);
     shows("/all?type=milestone", &["Login works"]);
     assert!(!page.get("/all?type=milestone").body.contains("Which port?"));
@@ -91,13 +85,7 @@ fn each_page_shows_its_part_of_the_room() {
     );
     shows(
         "/room",
-        &[
-            "Router",
-            "src/**",
-            "the login",
-            "waits for",
-            "mailbag link add",
-        ],
+        &["Router", "src/**", "the login", "mailbag link add"],
     );
     shows("/write?to=all", &["Reaches", "alice", "bob"]);
 }

@@ -3,8 +3,6 @@
 use super::TOLD;
 use std::time::Duration;
 
-/// A waiting claim of an agent without activity for this time is passed over.
-pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
 /// If two agents edit a file within this time, each gets a message about the other.
 pub const SAME_FILE: Duration = Duration::from_secs(30);
 /// The shortest interval between two messages about one file to a pair of agents.

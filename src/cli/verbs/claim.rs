@@ -1,30 +1,30 @@
 //! `mailbag claim`: claims files, tasks and lanes.
 
-use crate::base::error::{Error, Problem, Result};
+use crate::base::clock::span_text;
+use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::listed;
 use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::cli::show::waiting;
-use crate::commands::claim::{self, ClaimAction, ClaimDecision, ClaimOutcome, SentClaimMessage};
+use crate::commands::claim::{self, ClaimAction, ClaimDecision, SentClaimMessage};
 use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
 use crate::message::subject::ClaimSubject;
 use crate::query::claims;
 use crate::query::identity::AgentIdentity;
-use crate::room::Room;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag claim 'src/auth/**' --note 'Log-in with passkeys' --as alice
   mailbag claim task:login lane:web --lease 8h
-  mailbag claim src/auth --wait --timeout 1h   # wait until the owner releases it
+  mailbag claim src/auth --wait --timeout 1h   # wait until it is free
 
 A subject is a path or a glob below the current directory, PATH in REPOSITORY as
 REPOSITORY:PATH, task:NAME or lane:NAME. Several subjects are granted together or
 not at all. A repeated claim renews the lease, which every sign of life renews
-too. A waiting claim keeps its place in the queue after --timeout; Ctrl-C
-withdraws it. Exit status 0 means granted, 1 rejected (standard error names owner
-and purpose), 75 not decided in time.
+too. --wait claims again when the subjects are free; until then the agent has no
+place in a queue. Exit status 0 means granted, 1 rejected (standard error names
+owner, end and purpose), 75 not granted in time.
 
 A file {\"type\": \"claim\", \"claims\": [\"src/auth/**\"]} in the outbox does the same.";
 
@@ -51,59 +51,92 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
+/// The time between two looks at the claims, for changes that put nothing into the inbox.
+const LOOK: Duration = Duration::from_secs(1);
+
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let subjects = claim::subjects_to_claim(&room, &here()?, &args.subjects)?;
     let ask = ClaimAction::Claim {
         subjects: subjects.clone(),
-        lease: args.lease,
-        wait: args.wait,
+        lease: args.lease.clone(),
     };
-    // A waiter that exists before the claim handles a signal from then on. A new agent has no inbox yet.
-    let agent = args.identity.mailbox(cx, &room).ok();
-    let waiter = match agent {
-        Some(agent) if args.wait => InboxWaiter::new(&room, &agent).ok(),
-        _ => None,
-    };
-    let mut asked = claim::ask(&room, &who, ask, args.note)?;
-    if !args.wait {
-        return decide(asked, cx);
+    if args.wait {
+        return wait(&args, &who, ask, &subjects, cx);
     }
-    match asked.deliver(cx.writer_wait()) {
-        Err(e @ Error::NotGranted(_)) => return Err(e),
-        Err(e) => cx.warn_undelivered(&e),
-        Ok(_) => {}
-    }
-    let mut waiter = waiter.map_or_else(|| InboxWaiter::new(&room, asked.agent()), Ok)?;
-    let mut is_told = false;
-    let mut look = || match asked.look()? {
-        Some(decided) if decided.status != ClaimOutcome::Waiting => Ok(Some(decided.clone())),
-        Some(_) if !is_told && !cx.out.json => {
-            is_told = true;
-            cx.out.note(&format!(
-                "waiting for {}: {}",
-                listed(&subjects),
-                claims::blockers(&room, asked.agent(), &subjects)?
-            ));
-            Ok(None)
+    decide(claim::ask(&room, &who, ask, args.note)?, cx)
+}
+
+/// Claims the subjects as soon as they are free, and again if another agent was faster.
+fn wait(
+    args: &Args,
+    who: &AgentIdentity,
+    ask: ClaimAction,
+    subjects: &[ClaimSubject],
+    cx: &mut CommandContext,
+) -> Result<()> {
+    let room = cx.room()?;
+    let (mut sent, mut is_told) = (None, false);
+    let mut attempt = |agent: Option<&str>| -> Result<Option<ClaimDecision>> {
+        if sent.is_none()
+            && let Some(agent) = agent
+            && let Some(blockers) = claims::blockers(&room, agent, subjects)?
+        {
+            if !std::mem::replace(&mut is_told, true) && !cx.out.json {
+                cx.out
+                    .note(&format!("waiting for {}: {blockers}", listed(subjects)));
+            }
+            return Ok(None);
         }
-        _ => Ok(None),
+        let asked = match &mut sent {
+            Some(asked) => asked,
+            none => none.insert(claim::ask(&room, who, ask.clone(), args.note.clone())?),
+        };
+        match asked.decided(cx.writer_wait()) {
+            Err(e) if is_owned(&e) => {
+                sent = None;
+                Ok(None)
+            }
+            Err(e @ Error::Busy { .. }) => {
+                cx.warn_undelivered(&e);
+                Ok(None)
+            }
+            decided => decided.map(Some),
+        }
     };
+    claim::release_lapsed(&room);
+    // A new agent has no inbox before its first claim.
+    let known = args.identity.mailbox(cx, &room).ok();
+    if let Some(decided) = attempt(known.as_deref())? {
+        return report(&decided, cx);
+    }
+    let agent = args.identity.mailbox(cx, &room)?;
+    let mut waiter = InboxWaiter::new(&room, &agent)?;
+    waiter.look_every(LOOK);
+    let mut look = || attempt(Some(&agent));
     let until = args.timeout.and_then(deadline);
     match waiter.until(until, &mut look, &|e| cx.warn_undelivered(e))? {
         WaitResult::Found(decided) => report(&decided, cx),
-        WaitResult::TimedOut => Err(not_yet(
-            &room,
-            &mut asked,
-            &subjects,
-            args.timeout.unwrap_or_default(),
-        )?),
-        WaitResult::Signal(signal) => match withdraw(asked, &who, &subjects, cx)? {
-            Some(granted) => report(&granted, cx),
-            None => waiting::end_by(signal, waiter),
-        },
+        WaitResult::TimedOut => {
+            let within = span_text(args.timeout.unwrap_or_default());
+            let mut what = format!("{} was not granted within {within}", listed(subjects));
+            if let Some(blockers) = claims::blockers(&room, &agent, subjects)? {
+                what += &format!(": {blockers}");
+            }
+            let fix = "claim it again; nothing waits for it now";
+            Err(Error::busy(what, fix))
+        }
+        WaitResult::Signal(signal) => waiting::end_by(signal, waiter),
     }
+}
+
+/// Returns true if another agent owns the work.
+fn is_owned(e: &Error) -> bool {
+    let Error::NotGranted(problems) = e else {
+        return false;
+    };
+    problems.iter().all(|problem| problem.code == "claimed")
 }
 
 /// Delivers a message about claims, waits for the decision and shows it.
@@ -112,58 +145,8 @@ pub(crate) fn decide(mut asked: SentClaimMessage, cx: &mut CommandContext) -> Re
     report(&decided, cx)
 }
 
-/// The error of a claim that was not granted in time.
-fn not_yet(
-    room: &Room,
-    asked: &mut SentClaimMessage,
-    subjects: &[ClaimSubject],
-    timeout: Duration,
-) -> Result<Error> {
-    let found = asked.look().map(|found| found.map(drop));
-    asked.checked(found)?;
-    let blockers = claims::blockers(room, asked.agent(), subjects)?;
-    let what = format!(
-        "{} was not granted within {}: {blockers}",
-        listed(subjects),
-        crate::base::clock::span_text(timeout)
-    );
-    let fix = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
-    Ok(Error::busy(what, fix))
-}
-
-/// Withdraws the claim of an interrupted wait. Returns the decision if it was granted before.
-fn withdraw(
-    mut asked: SentClaimMessage,
-    who: &AgentIdentity,
-    subjects: &[ClaimSubject],
-    cx: &CommandContext,
-) -> Result<Option<ClaimDecision>> {
-    if let Some(decided) = asked.look()?
-        && decided.status == ClaimOutcome::Granted
-    {
-        return Ok(Some(decided.clone()));
-    }
-    asked.withdraw(who, subjects)?;
-    cx.out.note(&format!(
-        "withdrawn: {} ({})",
-        listed(subjects),
-        asked.name()
-    ));
-    Ok(None)
-}
-
 /// Shows the router's decision.
 fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<()> {
-    let ClaimDecision { status, claims, .. } = decided;
-    if let ClaimOutcome::Skipped | ClaimOutcome::Withdrawn = status {
-        let what = format!(
-            "the claim of {} no longer waits: it was withdrawn",
-            listed(claims)
-        );
-        return Err(Error::NotGranted(vec![
-            Problem::new("withdrawn", what).fix("claim it again if you still need it"),
-        ]));
-    }
     cx.out.did(decided.sentence(), "do not repeat the command");
     cx.out
         .show(decided, |out| out.done(sanitize::line(&decided.sentence())))

@@ -7,14 +7,12 @@ use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
 use crate::cli::show::table::{self, StyledCell};
-use crate::query::claims::{
-    self, ClaimList, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus,
-};
+use crate::query::claims::{self, ClaimList, ClaimOffer, ListedClaim, Ownership, WorkStatus};
 use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag claims                       # all claims, waiting claims and open offers
+  mailbag claims                       # all claims and open offers
   mailbag claims --mine --as alice
   mailbag claims src/auth/login.rs     # may I edit this file?
 
@@ -136,14 +134,13 @@ fn tell(one: &Ownership, out: &mut CommandOutput) -> Result<()> {
 }
 
 fn show(list: &ClaimList, out: &mut CommandOutput) -> Result<()> {
-    if list.claims.is_empty() && list.waiting.is_empty() && list.offers.is_empty() {
+    if list.claims.is_empty() && list.offers.is_empty() {
         out.note("no claims");
         return Ok(());
     }
     let now = Stamp::parse(&list.at).unwrap_or_default();
     let mut rows: Vec<Vec<StyledCell>> = Vec::new();
     rows.extend(list.claims.iter().map(|one| owned(one, now, out)));
-    rows.extend(list.waiting.iter().map(|one| queued(one, out)));
     rows.extend(list.offers.iter().map(|one| offer(one, out)));
     table::print_styled(out, &rows)
 }
@@ -164,16 +161,6 @@ fn owned(one: &ListedClaim, now: Stamp, out: &CommandOutput) -> Vec<StyledCell> 
         (DIM, since(one.claim.since, out)),
         left,
         (PLAIN, one.claim.purpose.clone().unwrap_or_default()),
-    ]
-}
-
-fn queued(one: &WaitingClaim, out: &CommandOutput) -> Vec<StyledCell> {
-    vec![
-        (BOLD, listed(&one.subjects)),
-        (PLAIN, one.agent.to_string()),
-        (DIM, since(one.since, out)),
-        (YELLOW, "waiting".to_owned()),
-        (PLAIN, one.purpose.clone().unwrap_or_default()),
     ]
 }
 

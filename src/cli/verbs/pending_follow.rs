@@ -440,7 +440,6 @@ fn action(item: &PendingItem, text: &str) -> Option<ItemAction> {
         "question" | "escalation" => dismissal.or_else(|| Some(ItemAction::Reply(text.to_owned()))),
         "offer" if "accept".starts_with(&lower) => Some(ItemAction::Accept),
         "offer" if "decline".starts_with(&lower) => Some(ItemAction::Decline),
-        "claim" if "release".starts_with(&lower) => Some(ItemAction::Release(None)),
         "rejection" => dismissal,
         _ => None,
     }
@@ -452,7 +451,6 @@ fn forms(item: &PendingItem) -> String {
         "approval" => options(item).join(", "),
         "question" | "escalation" => "a reply, or dismiss".into(),
         "offer" => "accept, decline".into(),
-        "claim" => "release".into(),
         "rejection" => "dismiss".into(),
         _ => return format!("run `{}` in another terminal", item.command),
     };

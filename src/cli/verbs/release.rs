@@ -1,4 +1,4 @@
-//! `mailbag release`: releases claims, and withdraws waiting claims.
+//! `mailbag release`: releases claims.
 
 use super::claim::decide;
 use crate::base::error::Result;
@@ -8,12 +8,11 @@ use crate::query::identity::mailbox;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag release --as alice                 # everything that alice owns or waits for
+  mailbag release --as alice                 # everything that alice owns
   mailbag release 'src/auth/**'
   mailbag release --of bob --note 'bob has crashed' --as human
 
-A subject is released as it was claimed: no part of a glob can be released. A
-release of a subject for which the agent waits withdraws the waiting claim. The
+A subject is released as it was claimed: no part of a glob can be released. The
 human, and agents with the capability steward, can release the claims of others.
 Exit status 1 means rejected.
 

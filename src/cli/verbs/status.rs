@@ -103,16 +103,12 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
     )?;
     let claims = &status.claims;
     if *claims != ClaimCounts::default() {
-        let waiting = format!(
-            "{} waiting, {}",
-            claims.waiting,
-            count_of(claims.offers, "open offer")
-        );
+        let offers = count_of(claims.offers, "open offer");
         say(
             out,
             BOLD,
             "claims",
-            format!("{} owned, {waiting}", claims.owned),
+            format!("{} owned, {offers}", claims.owned),
         )?;
     }
     if let Some(text) = counted(&status.needs_human, "item") {

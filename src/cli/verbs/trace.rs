@@ -54,7 +54,6 @@ fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
     if let Some(ClaimTrace { change, state }) = &trace.claim {
         let state = match state {
             Some(ClaimState::Owned) => "; still owned",
-            Some(ClaimState::Waiting) => "; still waiting",
             Some(ClaimState::Open) => "; the offer is open",
             Some(ClaimState::Ended) => "; ended",
             None => "",

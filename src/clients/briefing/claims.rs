@@ -1,15 +1,15 @@
-//! The claims of an agent for the start of its session: offers to it, its own claims, and claims that it waits for.
+//! The claims of an agent for the start of its session: offers to it, and its own claims.
 
 use crate::base::limits;
 use crate::base::sanitize::{brief, path};
-use crate::log::state::claims::{ClaimOffer, Claims, WaitingClaim};
+use crate::features::claims::ClaimOffer;
 use crate::message::subject::ClaimSubject;
-use crate::query::claims::{self, blocked_by};
+use crate::query::claims;
 use crate::room::Room;
 
 /// The longest list of subjects in a line, in characters.
 const SUBJECTS: usize = 120;
-/// Largest number of listed offers and waiting claims.
+/// The most listed offers.
 const LINES: usize = 2;
 
 /// The lines, open offers first. `None` without claims, or if they cannot be read, so that the mail is still announced.
@@ -31,8 +31,6 @@ pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
             "mailbag: you own {owned}; `mailbag release` ends that"
         ));
     }
-    let waiting = claims.waiting().iter().filter(|one| *one.agent == *agent);
-    lines.extend(waiting.take(LINES).map(|one| wait(&claims, one)));
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -43,12 +41,6 @@ fn offer(one: &ClaimOffer) -> String {
         "mailbag: {from} offers you {}: `mailbag handoff --accept {seq}` or `mailbag handoff --decline {seq}`",
         list(&subjects)
     )
-}
-
-fn wait(claims: &Claims, one: &WaitingClaim) -> String {
-    let subjects: Vec<&ClaimSubject> = one.subjects.iter().collect();
-    let blockers = brief(&blocked_by(claims, &one.agent, &one.subjects), SUBJECTS);
-    format!("mailbag: you wait for {}: {blockers}", list(&subjects))
 }
 
 fn list(subjects: &[&ClaimSubject]) -> String {

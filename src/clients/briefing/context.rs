@@ -3,9 +3,7 @@
 use crate::base::limits;
 use crate::base::sanitize::{brief, path, quote};
 use crate::base::text::{count_of, listed, tokens};
-use crate::query::context::{
-    AgentContext, AwaitedSubjects, MessageSummary, OpenThread, SharedFile, context,
-};
+use crate::query::context::{AgentContext, MessageSummary, OpenThread, SharedFile, context};
 use crate::room::Room;
 use crate::room::settings::SessionBrief;
 use serde::Serialize;
@@ -34,7 +32,7 @@ pub struct ContextEntryCounts {
     pub messages: usize,
     /// Decisions.
     pub decisions: usize,
-    /// Claims and waiting claims.
+    /// Claims.
     pub claims: usize,
     /// Shared files.
     pub files: usize,
@@ -50,7 +48,7 @@ enum ContextPart {
     Decisions,
     Settings,
     Criteria,
-    /// Lanes, claims and waiting claims.
+    /// Lanes and claims.
     Work,
     Goals,
 }
@@ -81,7 +79,7 @@ pub(super) fn at_start(room: &Room, agent: &str) -> Option<String> {
     let mut context = context(room, agent)
         .inspect_err(|e| tracing::debug!("{e}"))
         .ok()?;
-    (context.session.claims, context.session.waiting) = (Vec::new(), Vec::new());
+    context.session.claims = Vec::new();
     let is_empty = context.is_empty();
     (!is_empty).then(|| fit(context).text)
 }
@@ -126,7 +124,7 @@ impl ContextPart {
             ContextPart::Decisions => session.decisions.len(),
             ContextPart::Settings => session.settings.len(),
             ContextPart::Criteria => session.criteria.len(),
-            ContextPart::Work => session.lanes.len() + session.claims.len() + session.waiting.len(),
+            ContextPart::Work => session.lanes.len() + session.claims.len(),
             ContextPart::Goals => session.goals.len(),
         }
     }
@@ -148,8 +146,7 @@ impl ContextPart {
             ContextPart::Settings => drop(session.settings.pop()),
             ContextPart::Criteria => drop(session.criteria.pop()),
             ContextPart::Work if !session.lanes.is_empty() => drop(session.lanes.pop()),
-            ContextPart::Work if !session.claims.is_empty() => drop(session.claims.pop()),
-            ContextPart::Work => drop(session.waiting.pop()),
+            ContextPart::Work => drop(session.claims.pop()),
             ContextPart::Goals => drop(session.goals.pop()),
         }
     }
@@ -169,7 +166,7 @@ impl ContextEntryCounts {
                 .map(|thread| thread.messages.len())
                 .sum(),
             decisions: session.decisions.len(),
-            claims: session.claims.len() + session.waiting.len(),
+            claims: session.claims.len(),
             files: context.project.files.len(),
         }
     }
@@ -224,13 +221,6 @@ fn text(context: &AgentContext, left_out: ContextEntryCounts) -> String {
             .iter()
             .map(|claim| path(claim, limits::CONTEXT_TEXT)),
     );
-    let waits = session.waiting.iter().map(
-        |AwaitedSubjects {
-             subjects,
-             conflicts,
-         }| format!("{}: {}", paths(subjects), quoted(conflicts)),
-    );
-    list(&mut lines, "you wait for:", waits);
     list(
         &mut lines,
         "decisions, newest first:",

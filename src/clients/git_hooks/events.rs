@@ -7,7 +7,7 @@ use crate::commands::claim::release_lapsed;
 use crate::commands::commit::{self, GitCommit};
 use crate::commands::follow::let_router_process;
 use crate::disk::git::{self, RepositorySelection, Worktree};
-use crate::log::state::Claims;
+use crate::features::claims::Claims;
 use crate::message::id;
 use crate::query::claims;
 use crate::query::committer::Committer;

@@ -264,9 +264,7 @@ fn end(room: &Room, caller: &CallingSession) -> Result<()> {
 
 fn release(room: &Room, agent: String) -> Result<()> {
     let claims = claims::owners(room)?;
-    if claims.of(&agent).next().is_none()
-        && !claims.waiting().iter().any(|one| *one.agent == *agent)
-    {
+    if claims.of(&agent).next().is_none() {
         return Ok(());
     }
     let who = AgentIdentity::of_session(agent);

@@ -13,27 +13,12 @@ use std::sync::Arc;
 pub enum ClaimChange {
     /// The sender owns these subjects. Subjects that it owned before are renewed.
     Grant(ClaimTerms),
-    /// The sender waits until it can own all of these subjects.
-    Queue(ClaimTerms),
-    /// The claim of this message, which was waiting, is granted.
-    Dequeue {
-        /// The message.
-        claim: String,
-    },
-    /// The claim of this message no longer waits.
-    Skip {
-        /// The message.
-        claim: String,
-    },
-    /// An agent no longer owns these subjects, and its claims of these messages no longer wait.
+    /// An agent no longer owns these subjects.
     Release {
         /// The agent.
         of: Arc<str>,
         /// The subjects.
         claims: Vec<String>,
-        /// The messages.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        waiting: Vec<String>,
     },
     /// The sender offers these subjects to another agent, and owns them until that agent accepts.
     Offer {
@@ -61,13 +46,6 @@ pub enum ClaimChange {
         /// The records of unread copies, if the agent also had its own copy of the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         twice: Vec<u64>,
-    },
-    /// The session of this agent ended: its claims lapse at this time, unless the agent becomes active again.
-    Cut {
-        /// The agent.
-        of: Arc<str>,
-        /// In microseconds since 1970.
-        until: i64,
     },
 }
 
@@ -116,18 +94,11 @@ impl ClaimChange {
     pub fn summary(&self) -> Option<String> {
         let (what, status) = match self {
             ClaimChange::Grant(terms) => (listed(&terms.claims), "granted"),
-            ClaimChange::Queue(terms) => (listed(&terms.claims), "waiting"),
-            ClaimChange::Release { claims, .. } if claims.is_empty() => {
-                ("waiting claims".to_owned(), "withdrawn")
-            }
             ClaimChange::Release { claims, .. } => (listed(claims), "released"),
             ClaimChange::Offer { claims, .. } => (listed(claims), OFFERED),
             ClaimChange::Accept { offer } => (format!("offer {offer}"), "accepted"),
             ClaimChange::Decline { offer } => (format!("offer {offer}"), "declined"),
-            ClaimChange::Dequeue { .. }
-            | ClaimChange::Skip { .. }
-            | ClaimChange::Rename { .. }
-            | ClaimChange::Cut { .. } => return None,
+            ClaimChange::Rename { .. } => return None,
         };
         Some(format!("{what} · {status}"))
     }
@@ -139,12 +110,6 @@ impl ClaimChange {
                 "granted",
                 json!({"claims": terms.claims, "purpose": terms.purpose}),
             ),
-            ClaimChange::Queue(terms) => (
-                "queued",
-                json!({"claims": terms.claims, "purpose": terms.purpose}),
-            ),
-            ClaimChange::Dequeue { claim } => ("granted", json!({"claim": claim})),
-            ClaimChange::Skip { claim } => ("skipped", json!({"claim": claim})),
             ClaimChange::Release { of, claims, .. } if record == EventKind::Notice => {
                 ("lapsed", json!({"of": of, "claims": claims}))
             }
@@ -156,7 +121,6 @@ impl ClaimChange {
             ClaimChange::Accept { offer } => ("accepted", json!({"offer": offer})),
             ClaimChange::Decline { offer } => ("declined", json!({"offer": offer})),
             ClaimChange::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
-            ClaimChange::Cut { of, .. } => ("session_ended", json!({"of": of})),
         };
         (format!("claim.{word}"), object(fields))
     }

@@ -43,6 +43,7 @@ pub(super) fn check(fields: &CheckedFields, kind: &str, problems: &mut Vec<Probl
     }
     if kind == "claim" {
         problems.extend(check_lease(fields));
+        problems.extend(check_wait(fields));
     }
     if is_offer(fields) {
         problems.extend(check_recipient(fields));
@@ -100,6 +101,16 @@ fn check_lease(fields: &CheckedFields) -> Option<Problem> {
             .at("/lease")
             .fix("write a number and s, m, h or d, or omit lease"),
     )
+}
+
+/// A claim does not wait in the router, so a claim that asks for it would be refused against its sender's intention.
+fn check_wait(fields: &CheckedFields) -> Option<Problem> {
+    if field(fields, "wait") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let what = "a claim is granted or refused at once, and does not wait";
+    let fix = "omit wait, and claim again when the owner has released the work; `mailbag claim --wait` does that";
+    Some(Problem::new("no_waiting_claims", what).at("/wait").fix(fix))
 }
 
 fn check_recipient(fields: &CheckedFields) -> Option<Problem> {

@@ -7,7 +7,8 @@
 use super::{AgentCommit, WorkReport, of};
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{Claims, RoomState};
+use crate::features::claims::{self, Claims};
+use crate::log::state::RoomState;
 use crate::room::registry::{Agent, AgentStatus, Registry};
 use crate::room::sessions::{SessionCalls, SessionRunState};
 use crate::room::signs;
@@ -256,7 +257,7 @@ pub fn roster(
         next = [next, signs.changes_at(now)].into_iter().flatten().min();
         agents.push(signs.present(state, now));
     }
-    add_claims(&mut agents, &state.claims);
+    add_claims(&mut agents, claims::of(state));
     (
         Roster {
             at: now.to_string(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
 /// The kinds of the changes that are events.
-const CHANGE_KINDS: [&str; 17] = [
+const CHANGE_KINDS: [&str; 14] = [
     "approval.asked",
     "approval.decided",
     "approval.escalated",
@@ -22,11 +22,8 @@ const CHANGE_KINDS: [&str; 17] = [
     "claim.lapsed",
     "claim.offered",
     "claim.overridden",
-    "claim.queued",
     "claim.released",
     "claim.renamed",
-    "claim.session_ended",
-    "claim.skipped",
 ];
 /// The types of messages that are events, as a line of the log has them.
 static EVENT_TYPES: LazyLock<Vec<String>> = LazyLock::new(|| {

@@ -5,8 +5,9 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{hash, hex};
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
+use crate::features::claims;
 use crate::features::presence::{self, WorkReport};
-use crate::log::state::{OpenQuestion, RoomState, WaitReason};
+use crate::log::state::{OpenQuestion, RoomState};
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
 use std::collections::HashMap;
@@ -118,23 +119,17 @@ fn questions(text: &mut String, state: &RoomState) {
     }
 }
 
-/// A table of the agents with capabilities, with activity, or with work that they own or wait for.
+/// A table of the agents with capabilities, with activity, or with work that they own.
 fn status(text: &mut String, registry: &Registry, state: &RoomState) {
-    let waits = state.waits();
-    let mut work: HashMap<&str, AgentClaims> = HashMap::new();
-    for held in state.claims.held() {
-        work.entry(&held.owner)
-            .or_default()
-            .owns
-            .push(held.subject.to_string());
-    }
-    for (agent, waits) in &waits {
-        work.entry(agent).or_default().waits = waits.iter().map(WaitReason::to_string).collect();
+    let mut owned: HashMap<&str, Vec<String>> = HashMap::new();
+    for held in claims::of(state).held() {
+        let subjects = owned.entry(&held.owner).or_default();
+        subjects.push(held.subject.to_string());
     }
     let agents = registry.agents().iter().filter(|agent| !agent.is_retired());
     let rows: Vec<[String; 6]> = agents
         .clone()
-        .filter_map(|agent| row(agent, state, work.remove(&*agent.id).unwrap_or_default()))
+        .filter_map(|agent| row(agent, state, owned.remove(&*agent.id).unwrap_or_default()))
         .take(WORKLOG_AGENTS)
         .collect();
     if !rows.is_empty() {
@@ -160,14 +155,7 @@ fn status(text: &mut String, registry: &Registry, state: &RoomState) {
     }
 }
 
-/// The claims and waiting claims of an agent.
-#[derive(Default)]
-struct AgentClaims {
-    owns: Vec<String>,
-    waits: Vec<String>,
-}
-
-fn row(agent: &Agent, state: &RoomState, work: AgentClaims) -> Option<[String; 6]> {
+fn row(agent: &Agent, state: &RoomState, owned: Vec<String>) -> Option<[String; 6]> {
     let report = presence::of(state).report_of(&agent.id);
     let blocked = report
         .into_iter()
@@ -182,8 +170,8 @@ fn row(agent: &Agent, state: &RoomState, work: AgentClaims) -> Option<[String; 6
         listed(agent.capabilities.clone()),
         active.unwrap_or_default(),
         report.map(does).unwrap_or_default(),
-        listed(work.owns),
-        listed(blocked.chain(work.waits).collect()),
+        listed(owned),
+        listed(blocked.collect()),
     ];
     row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
 }

@@ -10,14 +10,14 @@ use crate::message::record::{Event, Record};
 
 /// A change of the clock: times later than `after` move by `by` microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ClockShift {
+pub(crate) struct ClockShift {
     after: i64,
     by: i64,
 }
 
 impl ClockShift {
     /// Moves the time of an event. Returns true if the time moved: times that were derived from it move as well.
-    pub(super) fn apply(self, at: &mut i64) -> bool {
+    pub(crate) fn apply(self, at: &mut i64) -> bool {
         let moves = *at > self.after;
         if moves {
             *at = at.saturating_add(self.by);
@@ -26,7 +26,7 @@ impl ClockShift {
     }
 
     /// Moves the time of an event and a deadline that was derived from it.
-    pub(super) fn apply_to(self, at: &mut i64, deadline: Option<&mut i64>) {
+    pub(crate) fn apply_to(self, at: &mut i64, deadline: Option<&mut i64>) {
         if let (true, Some(deadline)) = (self.apply(at), deadline) {
             *deadline = deadline.saturating_add(self.by);
         }
@@ -90,7 +90,7 @@ impl RoomState {
             shift.apply_to_stamp(at);
         }
         self.timers.shift(shift);
-        self.claims.shift(shift, seq);
+        self.features.shift(shift, seq);
         self.approvals.shift(shift, seq);
         self.disputes.shift(shift);
         self.items.shift(shift, seq);

@@ -3,7 +3,6 @@
 mod answers;
 mod reply_index;
 pub mod approvals;
-pub mod claims;
 mod clock;
 mod counts;
 mod gaps;
@@ -19,10 +18,9 @@ mod questions;
 mod renames;
 mod replay;
 mod timers;
-mod waits;
 
 pub use approvals::Approvals;
-pub use claims::Claims;
+pub(crate) use clock::ClockShift;
 pub use counts::MessageCounts;
 pub use disputes::Disputes;
 pub use gaps::AcceptedGaps;
@@ -39,7 +37,6 @@ pub use replay::{
     replay_durable,
 };
 pub use timers::{MessageDeadline, MessageDeadlines};
-pub use waits::WaitReason;
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
@@ -118,8 +115,6 @@ pub struct RoomState {
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
     pub timers: MessageDeadlines,
-    /// Claims, waiting claims and offers.
-    pub claims: Claims,
     /// Approvals that wait for a decision.
     pub approvals: Approvals,
     /// Threads with proposals without a decision.
@@ -172,7 +167,6 @@ impl Default for RoomState {
             index: LogIndex::default(),
             mailboxes: Mailboxes::default(),
             timers: MessageDeadlines::default(),
-            claims: Claims::default(),
             approvals: Approvals::default(),
             disputes: Disputes::default(),
             items: OpenItems::default(),
@@ -310,7 +304,7 @@ impl RoomState {
         }
     }
 
-    // Applies the changes of claims and approvals.
+    // Applies the changes of approvals.
     fn change(&mut self, record: &Record, at: Stamp) {
         let Some(name) = record.name() else {
             return;
@@ -321,9 +315,6 @@ impl RoomState {
             from: &name.from,
             id: &name.id,
         };
-        if let Some(change) = &record.facts.claims {
-            self.claims.apply(change, source);
-        }
         if let Some(step) = &record.facts.approvals {
             self.approvals
                 .apply(step, source, record.to(), &name.digest);

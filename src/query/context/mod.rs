@@ -8,15 +8,12 @@ pub use files::SharedFile;
 pub use threads::{MessageSummary, OpenThread};
 
 use super::charter;
-use super::claims::{self, blocked_by};
+use super::claims;
 use super::closed::ClosedMessages;
 use super::identity;
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::log::state;
-use crate::log::state::claims::Claims;
-use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
 use crate::room::registry::Registry;
@@ -52,17 +49,6 @@ pub struct SessionContext {
     pub decisions: Vec<MessageSummary>,
     /// The agent's claims.
     pub claims: Vec<String>,
-    /// The subjects that the agent waits for, with their owners.
-    pub waiting: Vec<AwaitedSubjects>,
-}
-
-/// Subjects that an agent waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AwaitedSubjects {
-    /// The subjects.
-    pub subjects: Vec<String>,
-    /// The conflicting claims, in few words.
-    pub conflicts: String,
 }
 
 /// The shared files.
@@ -87,13 +73,11 @@ impl AgentContext {
             lanes,
             decisions,
             claims,
-            waiting,
         } = &self.session;
         let charter = goals.len() + criteria.len() + settings.len() + lanes.len();
         charter
             + decisions.len()
             + claims.len()
-            + waiting.len()
             + self.conversation.len()
             + self.project.files.len()
             == 0
@@ -105,8 +89,9 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
     let mut state = state::committed(&room.dir)?;
-    claims::drop_retired(&mut state.claims, &registry);
-    let (claims, waiting) = owned(&state.claims, agent);
+    claims::drop_retired(&mut state, &registry);
+    let owned = crate::features::claims::of(&state).of(agent);
+    let claims = owned.map(|held| held.subject.to_string()).collect();
     let closed = ClosedMessages::of(&room.dir, Some(state));
     let viewer = identity::own_viewer_after(&registry, agent, closed.renames());
     let (conversation, decisions) = threads::of(room, &viewer, |past| closed.note(past))?;
@@ -124,7 +109,6 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
         lanes,
         decisions,
         claims,
-        waiting,
     };
     let project = files::of(room, &room.settings()?);
     Ok(AgentContext {
@@ -139,23 +123,6 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
     let viewer = identity::own_viewer(room, agent)?;
     Ok(!threads::of(room, &viewer, |_| ())?.0.is_empty())
-}
-
-fn owned(claims: &Claims, agent: &str) -> (Vec<String>, Vec<AwaitedSubjects>) {
-    let owned = claims
-        .of(agent)
-        .map(|held| held.subject.to_string())
-        .collect();
-    let waiting = claims
-        .waiting()
-        .iter()
-        .filter(|one| *one.agent == *agent)
-        .take(limits::CONTEXT_THREADS);
-    let waiting = waiting.map(|one| AwaitedSubjects {
-        subjects: one.subjects.iter().map(ClaimSubject::to_string).collect(),
-        conflicts: blocked_by(claims, agent, &one.subjects),
-    });
-    (owned, waiting.collect())
 }
 
 /// The lanes that the agent owns, by their addresses.

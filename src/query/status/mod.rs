@@ -49,7 +49,7 @@ pub struct RoomStatus {
     pub counts: MessageCounts,
     /// Number of decisions in the log.
     pub decisions: u64,
-    /// Numbers of claims, waiting claims and open offers.
+    /// Numbers of claims and open offers.
     pub claims: claims::ClaimCounts,
     /// Pending items of the human.
     pub needs_human: pending::PendingCount,
@@ -242,7 +242,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     };
     let mut state = noted(state::committed(&room.dir).map(Some), &mut problems);
     if let (Some(state), Some(registry)) = (&mut state, &registry) {
-        claims::drop_retired(&mut state.claims, registry);
+        claims::drop_retired(state, registry);
     }
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
     let mut has_damaged_log = state.is_none();

@@ -1,9 +1,8 @@
 //! The change of claims by a traced message, and its present state.
 
-use crate::features::claims::change::ClaimChange;
+use crate::features::claims::{self, change::ClaimChange};
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
-use crate::message::id;
 use serde::Serialize;
 
 /// The change by a message about claims.
@@ -21,11 +20,9 @@ pub struct ClaimTrace {
 pub enum ClaimState {
     /// The sender owns the subjects.
     Owned,
-    /// The claim waits.
-    Waiting,
     /// The offer is open.
     Open,
-    /// Nothing: the work was released or handed over, the claim withdrawn, the offer closed.
+    /// Nothing: the work was released or handed over, the offer closed.
     Ended,
 }
 
@@ -35,7 +32,7 @@ impl ClaimTrace {
         message: &LoggedMessage,
         state: &RoomState,
     ) -> Option<ClaimTrace> {
-        let (name, claims) = (id::full_name(&message.from, &message.id), &state.claims);
+        let claims = claims::of(state);
         // The claims of a renamed agent have its present name.
         let owner = state.holder(&message.from, message.seq);
         let owns = |subjects: &[String]| {
@@ -44,18 +41,11 @@ impl ClaimTrace {
                 .all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
         };
         let now = match change {
-            ClaimChange::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => {
-                Some(ClaimState::Waiting)
-            }
-            ClaimChange::Grant(terms) | ClaimChange::Queue(terms) if owns(&terms.claims) => {
-                Some(ClaimState::Owned)
-            }
+            ClaimChange::Grant(terms) if owns(&terms.claims) => Some(ClaimState::Owned),
             ClaimChange::Offer { .. } if claims.is_open_offer(message.seq) => {
                 Some(ClaimState::Open)
             }
-            ClaimChange::Grant(_) | ClaimChange::Queue(_) | ClaimChange::Offer { .. } => {
-                Some(ClaimState::Ended)
-            }
+            ClaimChange::Grant(_) | ClaimChange::Offer { .. } => Some(ClaimState::Ended),
             _ => None,
         };
         Some(ClaimTrace {

@@ -3,6 +3,7 @@
 use super::charter::CharterWatch;
 use super::notices::NoticeQueue;
 use super::pending::PendingWork;
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorClass, Problem, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
@@ -71,6 +72,12 @@ impl RoomConfig {
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.registry
+    }
+
+    /// The time of the last write to a picked-up file.
+    pub(crate) fn dropped_at(&self, claim: Option<&str>) -> Option<Stamp> {
+        let meta = self.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
+        Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
     }
 
     /// The present name of an agent.

@@ -4,10 +4,11 @@
 //! Each implements the trait `Projection`. A feature has its own in `Feature::derived`.
 
 mod projected_file;
-mod claims;
 pub(crate) mod foreign;
 pub(crate) mod pacing;
 pub mod pending;
+
+pub(crate) use projected_file::{ProjectedFile, ProjectionContent};
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
@@ -131,10 +132,8 @@ impl<'a> ProjectionView<'a> {
 
 impl Projections {
     pub(crate) fn new(room: &Dir) -> Projections {
-        let mut all: Vec<Box<dyn Projection>> = vec![
-            Box::new(claims::ClaimsProjection::default()),
-            Box::new(pending::PendingProjection::default()),
-        ];
+        let mut all: Vec<Box<dyn Projection>> =
+            vec![Box::new(pending::PendingProjection::default())];
         all.extend(
             features::ALL
                 .iter()

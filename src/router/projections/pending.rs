@@ -3,12 +3,11 @@
 use super::projected_file::{self, ProjectedFile};
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::{count_of, listed, shell_word};
+use crate::base::text::count_of;
 use crate::disk::layout;
-use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
+use crate::features;
 use crate::log::state::items::{self, OpenItemKind};
 use crate::log::state::{self, RoomState};
-use crate::message::subject::ComparisonBudget;
 use crate::message::{Priority, id};
 use crate::room::sessions::SessionCalls;
 use crate::room::signs;
@@ -29,7 +28,7 @@ const PENDING_ITEMS: usize = 2000;
 /// A pending item: an agent has to act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PendingItem {
-    /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection` or `link`.
+    /// `approval`, `question`, `offer`, `escalation`, `rejection` or `link`.
     pub kind: &'static str,
     /// The number of its message, or 0 without a message.
     pub seq: u64,
@@ -61,9 +60,6 @@ pub struct PendingItem {
     pub inactive: bool,
     /// A command that settles it.
     pub command: String,
-    /// The claim that the sender waits for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owned: Option<OwnedClaim>,
 }
 
 /// The identity of an item.
@@ -77,8 +73,6 @@ pub struct PendingItemKey<'i> {
     pub message: &'i str,
     /// [`PendingItem::from`].
     pub from: &'i str,
-    /// The subject and the owner of [`PendingItem::owned`].
-    pub owned: Option<(&'i str, &'i str)>,
 }
 
 /// The items of this agent, most urgent first: by deadline, priority, blocked senders and age.
@@ -103,20 +97,11 @@ pub fn older(state: &RoomState, agent: &str) -> usize {
 
 /// All listed items, each with the agents that have to act.
 fn everything(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
-    let offers = state
-        .claims
-        .offered()
-        .iter()
-        .map(|one| (Cow::Owned(vec![one.to.clone()]), offer(one)));
-    let waiting = state
-        .claims
-        .waiting()
-        .iter()
-        .flat_map(|one| waiting(&state.claims, one));
+    let features = features::ALL.iter();
+    let of_features = features.flat_map(|feature| feature.pending(state));
     approvals(state)
         .chain(messages(state))
-        .chain(offers)
-        .chain(waiting)
+        .chain(of_features.map(|(of, item)| (Cow::Owned(of), item)))
         .chain(late_links(state))
 }
 
@@ -136,18 +121,13 @@ impl PendingItem {
             seq,
             message,
             from,
-            owned,
             ..
         } = self;
-        let owned = owned
-            .as_ref()
-            .map(|owned| (owned.subject.as_str(), &*owned.owner));
         PendingItemKey {
             kind,
             seq: *seq,
             message,
             from,
-            owned,
         }
     }
 
@@ -163,7 +143,13 @@ impl PendingItem {
         )
     }
 
-    fn new(kind: &'static str, seq: u64, message: String, from: &str, since: i64) -> PendingItem {
+    pub(crate) fn new(
+        kind: &'static str,
+        seq: u64,
+        message: String,
+        from: &str,
+        since: i64,
+    ) -> PendingItem {
         PendingItem {
             kind,
             seq,
@@ -179,7 +165,6 @@ impl PendingItem {
             blocked: false,
             inactive: false,
             command: String::new(),
-            owned: None,
         }
     }
 }
@@ -267,72 +252,6 @@ fn late_links(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, P
     })
 }
 
-fn offer(one: &ClaimOffer) -> PendingItem {
-    let ClaimOffer {
-        offer,
-        from,
-        subjects,
-        seq,
-        since,
-        ..
-    } = one;
-    let command = format!("mailbag handoff --accept {seq}");
-    PendingItem {
-        title: listed(subjects),
-        command,
-        ..PendingItem::new("offer", *seq, offer.clone(), from, *since)
-    }
-}
-
-// The owners of claims that an agent waits for can release them. The human can release all claims.
-fn waiting<'a>(
-    claims: &'a Claims,
-    one: &'a WaitingClaim,
-) -> Vec<(Cow<'a, [Arc<str>]>, PendingItem)> {
-    let WaitingClaim {
-        claim,
-        agent: from,
-        subjects,
-        seq,
-        since,
-        ..
-    } = one;
-    let mut owned: Vec<&OwnedClaim> = Vec::new();
-    let steps = ComparisonBudget::of_message();
-    for held in claims.of_others(from, subjects, &steps) {
-        if !owned.iter().any(|one| one.owner == held.owner) {
-            owned.push(held);
-        }
-    }
-    let mut releases: Vec<_> = owned
-        .iter()
-        .map(|held| {
-            let command = format!("mailbag release {}", shell_word(held.subject.as_str()));
-            (held.owner.clone(), *held, command)
-        })
-        .collect();
-    if let Some(first) = owned.first()
-        && !owned.iter().any(|held| &*held.owner == id::HUMAN)
-    {
-        let subject = shell_word(first.subject.as_str());
-        let command = format!("mailbag release {subject} --of {}", first.owner);
-        releases.push((id::HUMAN.into(), *first, command));
-    }
-    releases
-        .into_iter()
-        .map(|(agent, held, command)| {
-            let item = PendingItem {
-                title: format!("waits for {}, owned by {}", listed(subjects), held.owner),
-                command,
-                owned: Some(held.clone()),
-                blocked: true,
-                ..PendingItem::new("claim", *seq, claim.clone(), from, *since)
-            };
-            (Cow::Owned(vec![agent]), item)
-        })
-        .collect()
-}
-
 /// The content of the file.
 #[derive(Serialize)]
 struct PendingFile {
@@ -372,14 +291,13 @@ impl projected_file::ProjectionContent for PendingContent {
 
     fn changed_at(view: &ProjectionView<'_>) -> u64 {
         let state = view.state;
-        let changes = [
-            state.items.changed_at(),
-            state.approvals.changed_at(),
-            state.claims.changed_at(),
-        ];
+        let features = features::ALL.iter();
+        let of_features = features.map(|feature| feature.pending_changed_at(state));
+        let changes = [state.items.changed_at(), state.approvals.changed_at()];
         // A room with links always has a file, because a link can become late without a record.
         let has_links = u64::from(!state.links.is_empty());
-        changes.into_iter().fold(has_links, u64::max)
+        let changes = changes.into_iter().chain(of_features);
+        changes.fold(has_links, u64::max)
     }
 
     fn written(view: &ProjectionView<'_>) -> Option<PendingCoverage> {

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use std::time::{Duration, Instant};
 
 /// The content of a file.
-pub(super) trait ProjectionContent {
+pub(crate) trait ProjectionContent {
     /// Its name in the room.
     const NAME: &'static str;
     /// The advice to a person who writes to the file.
@@ -40,7 +40,7 @@ pub(super) trait ProjectionContent {
 }
 
 /// The file as it was written.
-pub(super) struct ProjectedFile<C: ProjectionContent> {
+pub(crate) struct ProjectedFile<C: ProjectionContent> {
     /// The coverage of the file, if known.
     upto: Option<C::Coverage>,
     /// Whether the file of an earlier router was read.

@@ -1,6 +1,7 @@
 //! Availability of agents and their unread mail, for `any_<role>`, and the owners of work.
 
 use crate::base::clock::Stamp;
+use crate::features;
 use crate::log::state::RoomState;
 use crate::message::subject::ClaimSubject;
 use crate::room::registry::AgentStatus;
@@ -38,10 +39,9 @@ impl Availability for AgentAvailability<'_> {
     }
 
     fn owners(&self, subject: &ClaimSubject) -> Vec<Arc<str>> {
-        self.state
-            .claims
-            .conflicting(subject)
-            .map(|held| held.owner.clone())
+        let owners = features::ALL.iter();
+        owners
+            .flat_map(|feature| feature.owners(self.state, subject))
             .collect()
     }
 }

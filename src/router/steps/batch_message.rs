@@ -2,11 +2,10 @@
 
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
-use crate::log::LogPosition;
-use crate::message::carried::{IncomingItem, RemoteReceipt};
+use crate::message::carried::IncomingItem;
 use crate::message::record::Facts;
 use crate::message::{Message, id};
-use crate::router::seam::Draft;
+use crate::router::seam::{Draft, ResentItem};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -81,17 +80,6 @@ pub(super) enum MessageRuling {
         to: Vec<Arc<str>>,
         facts: Box<Facts>,
     },
-}
-
-/// An item that is sent again in a new stream.
-pub(crate) struct ResentItem {
-    /// The tag of the other room.
-    pub(in crate::router) link: Arc<str>,
-    /// The record that the item is made from.
-    pub(in crate::router) place: LogPosition,
-    pub(in crate::router) receipts: Vec<RemoteReceipt>,
-    /// Whether it has only receipts.
-    pub(in crate::router) alone: bool,
 }
 
 impl MessageRuling {

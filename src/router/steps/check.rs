@@ -5,7 +5,6 @@ use super::read::ReadMessages;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::disk::layout;
 use crate::message::dialects::{self, ConvertedMessage};
 use crate::message::schema::EXPIRED_ALREADY;
 use crate::message::{Priority, id, schema};
@@ -75,7 +74,7 @@ fn check_one(
         && problems
             .iter()
             .all(|problem| problem.code == EXPIRED_ALREADY)
-        && let Some((value, dropped)) = expiring.zip(dropped_at(config, letter.claim.as_deref()))
+        && let Some((value, dropped)) = expiring.zip(config.dropped_at(letter.claim.as_deref()))
         && let Ok(message) =
             schema::check_as(value, &letter.agent, name.as_slice(), dropped.min(now))
         && message.priority() == Priority::Urgent
@@ -96,12 +95,6 @@ fn check_one(
         }
     };
     letter.with(verdict)
-}
-
-/// The time of the last write to a picked-up file.
-pub(in crate::router) fn dropped_at(config: &RoomConfig, claim: Option<&str>) -> Option<Stamp> {
-    let meta = config.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
-    Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
 }
 
 /// The fields of a message that name its recipients, in any dialect.

@@ -4,7 +4,6 @@
 use super::ack::AckRoom;
 use super::batch_message::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
 use super::check::CheckedMessages;
-use super::owners;
 use super::stage::{BatchStage, StagedBatch};
 use super::streams::check_next;
 use super::{ack, compose, link_changes, unreached};
@@ -22,13 +21,13 @@ use crate::log::state::RoomState;
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::record::{Facts, RecipientGroup, RouterAction};
 use crate::message::schema::{self, ParsedFile};
-use crate::message::subject::ComparisonBudget;
 use crate::message::{Message, TypeSenders, behaviour};
 use crate::room::resolve::{self, Recipient, UnknownAvailability};
 use crate::room::sessions::SessionCalls;
 use crate::router::FailedBatch;
 use crate::router::parts::{
-    AgentRename, DeadlineOf, DueDeadlines, MailIntake, NoticeQueue, PendingWork, WaitingMail,
+    AgentRename, DeadlineOf, DueDeadlines, MailIntake, NoticeQueue, NoticeText, PendingWork,
+    WaitingMail,
 };
 use crate::router::seam::{Cx, Draft};
 use serde_json::{Map, Value};
@@ -79,7 +78,7 @@ impl JudgeStep<'_> {
         Ok(judge.stage.finish()?)
     }
 
-    /// The batch that renames agents. Claims that can be granted then are granted with it.
+    /// The batch that renames agents.
     pub(in crate::router) fn rename(
         self,
         renames: &[AgentRename],
@@ -89,15 +88,8 @@ impl JudgeStep<'_> {
         for rename in renames {
             let (of, to) = rename;
             let twice = received_twice(judge.stage.config.dir(), judge.state(), of, to)?;
-            let waiting = owners::waiting_of(judge.cx(), of, to);
-            judge.record(owners::rename(rename, twice))?;
-            let steps = ComparisonBudget::of_message();
-            for one in waiting.into_iter().rev() {
-                let Some(ended) = owners::stop_circle(judge.cx(), rename, one, &steps) else {
-                    break;
-                };
-                judge.record(ended)?;
-            }
+            let facts = Facts::rename(of.clone(), to.clone(), twice);
+            judge.record(rename_notice(rename).letter(facts))?;
         }
         judge.follow_up()?;
         Ok(judge.stage.finish()?)
@@ -117,6 +109,20 @@ impl<'a> JudgeStep<'a> {
             follow_ups: Vec::new(),
             has_new_facts: false,
         }
+    }
+}
+
+/// The notice of a renamed agent.
+fn rename_notice((of, to): &AgentRename) -> NoticeText {
+    NoticeText {
+        kind: "notification",
+        about: format!("renamed {of} {to}"),
+        to: Vec::new(),
+        subject: format!("{of} is {to} now"),
+        body: format!(
+            "{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}."
+        ),
+        more: Map::new(),
     }
 }
 

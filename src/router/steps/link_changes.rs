@@ -1,6 +1,6 @@
 //! Messages of a person that change a link, in step 5.
 
-use super::batch_message::{BatchMessage, MessageRuling, ResentItem};
+use super::batch_message::{BatchMessage, MessageRuling};
 use super::border;
 use super::enclose::enclose;
 use crate::base::error::{Problem, Result};
@@ -14,7 +14,7 @@ use crate::message::record::{MessageName, Record};
 use crate::message::{LINK, object};
 use crate::room::links;
 use crate::router::parts::{Journal, NoticeText, RoomConfig};
-use crate::router::seam::{Cx, Draft};
+use crate::router::seam::{Cx, Draft, ResentItem};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 pub mod ack;
 pub(crate) mod availability;
-pub(crate) mod batch_message;
+mod batch_message;
 mod border;
 pub(super) mod check;
 pub(super) mod commit;
@@ -17,7 +17,6 @@ mod items;
 pub(super) mod judge;
 pub(crate) mod link_changes;
 mod numbering;
-pub(crate) mod owners;
 pub(super) mod pickup;
 pub(super) mod read;
 pub(super) mod retire;

@@ -1,6 +1,5 @@
 //! The items that records send by links.
 
-use super::batch_message::ResentItem;
 use crate::base::error::Result;
 use crate::base::hash::Hash;
 use crate::base::limits;
@@ -13,6 +12,7 @@ use crate::message::id;
 use crate::message::record::{EventKind, Record};
 use crate::message::status::CopyStatus;
 use crate::router::parts::Journal;
+use crate::router::seam::ResentItem;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Step 6: applies each judged record to the state, with its number and time, and writes a file for each recipient.
 
-use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
+use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, SourceLine};
 use super::compose;
 use super::numbering::HeldReceipts;
 use crate::base::clock::Stamp;
@@ -20,7 +20,7 @@ use crate::router::parts::{
     DeliveryProgress, Journal, LinkAcknowledgements, ObservedReceipts, RoomConfig, RouterStorage,
 };
 use crate::router::projections::ProjectedMessage;
-use crate::router::seam::Draft;
+use crate::router::seam::{Draft, ResentItem};
 use std::sync::Arc;
 
 /// Step 6: the records of the batch are applied, and copies and explanations are in `spool/stage`.

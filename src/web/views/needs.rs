@@ -1,10 +1,9 @@
 //! The view *Needs you*: each item has its complete text above the buttons that settle it.
 
 use super::markdown::markdown;
-use super::{PageContent, agent, encoded, nothing, part, respond, seq, text, time};
+use super::{PageContent, agent, nothing, part, respond, seq, text, time};
 use crate::base::text::count_of;
 use crate::message::id;
-use crate::query::claims::OwnedClaim;
 use crate::query::history::message;
 use crate::query::pending::{PendingItem, PendingList, PendingRow, age, grouped, left};
 use crate::room::Room;
@@ -150,10 +149,7 @@ fn key(item: &PendingItem) -> String {
         "approval" | "question" | "escalation" | "rejection" => {
             format!("{} {}", item.kind, item.seq)
         }
-        kind => {
-            let owner = item.owned.as_ref().map_or("", |owned| &*owned.owner);
-            format!("{kind} {} {} {} {owner}", item.seq, item.from, item.title)
-        }
+        kind => format!("{kind} {} {} {}", item.seq, item.from, item.title),
     }
 }
 
@@ -204,10 +200,6 @@ fn form(item: &PendingItem) -> Markup {
             input type="hidden" name="message" value=(item.message);
             input type="hidden" name="from" value=(item.from);
             @if let Some(digest) = &item.digest { input type="hidden" name="digest" value=(digest); }
-            @if let Some(owned) = &item.owned {
-                input type="hidden" name="subject" value=(owned.subject.as_str());
-                input type="hidden" name="owner" value=(owned.owner);
-            }
             (answers)
         }
     }
@@ -215,9 +207,9 @@ fn form(item: &PendingItem) -> Markup {
 
 /// The actions for an item. `None` if it has no action here. The router reads no replies.
 fn answers(item: &PendingItem) -> Option<Markup> {
-    Some(match (item.kind, &item.owned) {
-        ("approval", _) if displayed(item).is_none() => return None,
-        ("approval", _) => html! {
+    Some(match item.kind {
+        "approval" if displayed(item).is_none() => return None,
+        "approval" => html! {
             (words("Reason (optional)"))
             span .buttons {
                 @for (n, option) in item.options.iter().enumerate() {
@@ -225,29 +217,20 @@ fn answers(item: &PendingItem) -> Option<Markup> {
                 }
             }
         },
-        ("question" | "escalation", _) if item.from == id::MAILBAG => html! {
+        "question" | "escalation" if item.from == id::MAILBAG => html! {
             span .buttons { (dismiss()) }
         },
-        ("question" | "escalation", _) => html! {
+        "question" | "escalation" => html! {
             (words("Reply"))
             span .buttons { button name="action" value="reply" .primary { "Reply" } (dismiss()) }
         },
-        ("offer", _) => html! {
+        "offer" => html! {
             span .buttons {
                 button name="action" value="accept" .primary { "Accept" }
                 button name="action" value="decline" { "Decline" }
             }
         },
-        ("claim", Some(OwnedClaim { subject, owner, .. })) => html! {
-            (words("Reason (optional)"))
-            span .buttons {
-                button name="action" value="release" .primary {
-                    "Release " (text(subject.as_str())) @if &**owner != id::HUMAN { " of " (text(owner)) }
-                }
-                @if &**owner != id::HUMAN { a .button href={ "/write?to=" (encoded(owner)) } { "Write to " (text(owner)) } }
-            }
-        },
-        ("rejection", _) => html! {
+        "rejection" => html! {
             span .buttons {
                 a .button href={ "/rejected/" (item.seq) } { "Correct it" }
                 (dismiss())

@@ -71,9 +71,6 @@ fn owned(list: &ClaimList) -> Markup {
                 @if let Some(purpose) = &one.claim.purpose { ": " (text(purpose)) }
             }
         }
-        @for one in &list.waiting {
-            li { (agent(&one.agent)) " waits for " (subjects(&one.subjects)) (at(one.since)) " " (seq(one.seq)) }
-        }
         @for one in &list.offers {
             li { (agent(&one.from)) " offers " (agent(&one.to)) " " (subjects(&one.subjects)) (at(one.since)) " " (seq(one.seq)) }
         }

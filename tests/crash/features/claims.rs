@@ -1,4 +1,4 @@
-//! Claims: granted, refused, waiting, released, handed over, and over.
+//! Claims: granted, refused, released, handed over, and over.
 
 use crate::crash::explore::holds;
 use crate::crash::story::{Act, ROOM, Story, drops};
@@ -19,7 +19,7 @@ fn claims_are_granted_and_refused() {
 }
 
 #[test]
-fn a_release_grants_the_claim_that_waits() {
+fn what_is_released_is_granted_to_the_next_claim() {
     holds(
         &Story::new("a release", &["alice", "bob"])
             .before([
@@ -27,13 +27,9 @@ fn a_release_grants_the_claim_that_waits() {
                 Act::pass(ROOM),
             ])
             .then([
-                drops(
-                    "bob",
-                    "b1",
-                    json!({"type": "claim", "claims": ["src/b"], "wait": true}),
-                ),
-                Act::pass(ROOM),
                 drops("alice", "a2", json!({"type": "release", "claims": "all"})),
+                Act::pass(ROOM),
+                drops("bob", "b1", json!({"type": "claim", "claims": ["src/b"]})),
                 Act::pass(ROOM),
             ]),
     );
@@ -79,7 +75,7 @@ fn an_offer_is_accepted_and_another_declined() {
 }
 
 #[test]
-fn a_claim_lapses_and_the_next_one_is_granted() {
+fn a_claim_lapses_in_the_batch_that_grants_the_next_one() {
     holds(
         &Story::new("a lease", &["alice", "bob"])
             .before([
@@ -89,17 +85,12 @@ fn a_claim_lapses_and_the_next_one_is_granted() {
                     json!({"type": "claim", "claims": ["src"], "lease": "5m"}),
                 ),
                 Act::pass(ROOM),
-                drops(
-                    "bob",
-                    "b1",
-                    json!({"type": "claim", "claims": ["src"], "wait": true}),
-                ),
-                Act::pass(ROOM),
             ])
             .then([
                 Act::Wait(280),
                 Act::pass(ROOM),
                 Act::Wait(60),
+                drops("bob", "b1", json!({"type": "claim", "claims": ["src"]})),
                 Act::pass(ROOM),
             ]),
     );
@@ -109,17 +100,19 @@ fn a_claim_lapses_and_the_next_one_is_granted() {
 fn a_steward_releases_the_claims_of_another_agent() {
     let registry = json!({"agents": [{"id": "alice"}, {"id": "bob", "capabilities": ["steward"]}, {"id": "carol"}]});
     let claim = json!({"type": "claim", "claims": ["src"]});
-    let waits = json!({"type": "claim", "claims": ["src"], "wait": true});
     let release = json!({"type": "release", "of": "alice", "claims": ["src"], "body": "gone"});
     holds(
         &Story::new("a steward", &["alice", "bob", "carol"])
             .before([
                 Act::Write("room/registry.json".into(), registry.to_string().into()),
-                drops("alice", "a1", claim),
-                Act::pass(ROOM),
-                drops("carol", "c1", waits),
+                drops("alice", "a1", claim.clone()),
                 Act::pass(ROOM),
             ])
-            .then([drops("bob", "b1", release), Act::pass(ROOM)]),
+            .then([
+                drops("bob", "b1", release),
+                Act::pass(ROOM),
+                drops("carol", "c1", claim),
+                Act::pass(ROOM),
+            ]),
     );
 }

@@ -55,11 +55,6 @@ fn a_name_becomes_an_alias_of_another_agent() {
                     json!({"type": "claim", "claims": ["src"]}),
                 ),
                 Act::pass(ROOM),
-                drops(
-                    "zoe",
-                    "waits",
-                    json!({"type": "claim", "claims": ["src"], "wait": true}),
-                ),
                 drops("zoe", "ask", approval),
                 drops(
                     "zoe",
@@ -152,11 +147,6 @@ fn an_agent_retires() {
                 drops("bob", "b1", json!({"type": "claim", "claims": ["src"]})),
                 drops("carol", "c1", json!({"type": "claim", "claims": ["docs"]})),
                 Act::pass(ROOM),
-                drops(
-                    "alice",
-                    "a1",
-                    json!({"type": "claim", "claims": ["src"], "wait": true}),
-                ),
                 drops(
                     "carol",
                     "c2",

@@ -6,9 +6,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::text::{joined, listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
+use crate::commands::claim::{self, ClaimAction};
 use crate::disk::machine::here;
-use crate::query::claims::{self, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus};
+use crate::query::claims::{self, ClaimOffer, ListedClaim, Ownership, WorkStatus};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
 
@@ -22,19 +22,9 @@ pub(super) fn claim(mut call: ToolCall<'_>) -> Result<ToolResult> {
     deliver_pending(&room);
     let ask = ask(&mut call.arguments, &action, &room, &who.name)?;
     let decided = claim::ask(&room, &who, ask, note)?.decided(limits::WRITER_WAIT)?;
-    let mut text = decided.sentence();
-    if decided.status == ClaimOutcome::Waiting {
-        let subjects = claim::subjects(&room, &here()?, &decided.claims).unwrap_or_default();
-        text += &format!("; {}", claims::blockers(&room, &who.name, &subjects)?);
-        text += ". A message says when it is yours";
-    }
     Ok(ToolResult {
-        text: sanitize::line(&text).into_owned(),
-        data: ["claims", "withdrawn"]
-            .into_iter()
-            .fold(json!(decided), |data, list| {
-                cut_list(data, list, limits::CLAIM_LINES)
-            }),
+        text: sanitize::line(&decided.sentence()).into_owned(),
+        data: cut_list(json!(decided), "claims", limits::CLAIM_LINES),
     })
 }
 
@@ -50,14 +40,10 @@ fn ask(
             "claims is missing",
             "name paths, globs, task:<name> or lane:<name>",
         )),
-        "claim" => {
-            let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
-            Ok(ClaimAction::Claim {
-                subjects: claim::subjects_to_claim(room, &here()?, &words)?,
-                lease,
-                wait,
-            })
-        }
+        "claim" => Ok(ClaimAction::Claim {
+            lease: arguments.text("lease")?,
+            subjects: claim::subjects_to_claim(room, &here()?, &words)?,
+        }),
         "release" => Ok(ClaimAction::Release {
             subjects: claim::owned_subjects(room, &here()?, agent, &words)?,
             of: None,
@@ -102,7 +88,6 @@ pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let list = claims::list(&room, owner)?;
     let (mut lines, mut data) = (Vec::new(), Map::new());
     put("claims", &list.claims, owned, &mut lines, &mut data);
-    put("waiting", &list.waiting, queued, &mut lines, &mut data);
     put("offers", &list.offers, offer, &mut lines, &mut data);
     let text = if lines.is_empty() {
         "no claims".to_owned()
@@ -153,12 +138,6 @@ fn owned(one: &ListedClaim) -> (String, Value) {
         text,
         json!({"subject": one.subject, "owner": one.owner, "since": since, "purpose": shown(one.purpose.as_deref())}),
     )
-}
-
-fn queued(one: &WaitingClaim) -> (String, Value) {
-    let text = format!("{} waits for {}", one.agent, listed(&one.subjects));
-    let data = json!({"subjects": one.subjects, "agent": one.agent});
-    (text, cut_list(data, "subjects", limits::CLAIM_LINES))
 }
 
 fn offer(one: &ClaimOffer) -> (String, Value) {

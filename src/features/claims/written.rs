@@ -1,11 +1,11 @@
 //! `claims.json`, written when the ownership of work has changed, and when readers would have to read too much of the
 //! log.
 
-use super::projected_file::{ProjectedFile, ProjectionContent};
+use super::file::{self, ClaimsPosition};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::claims::{self, ClaimsPosition};
 use crate::router::projections::ProjectionView;
+use crate::router::projections::{ProjectedFile, ProjectionContent};
 use std::time::Duration;
 
 /// The most records that a reader must read after `claims.json` while a router runs.
@@ -24,11 +24,11 @@ impl ProjectionContent for ClaimsContent {
     type Coverage = ClaimsPosition;
 
     fn changed_at(view: &ProjectionView<'_>) -> u64 {
-        view.state.claims.changed_at()
+        super::of(view.state).changed_at()
     }
 
     fn written(view: &ProjectionView<'_>) -> Option<ClaimsPosition> {
-        claims::written(view.config.dir()).unwrap_or_default()
+        file::written(view.room()).unwrap_or_default()
     }
 
     fn upto(view: &ProjectionView<'_>) -> ClaimsPosition {
@@ -37,11 +37,11 @@ impl ProjectionContent for ClaimsContent {
 
     fn is_current(upto: &ClaimsPosition, view: &ProjectionView<'_>) -> bool {
         let behind = view.state.seq - upto.seq;
-        view.state.claims.changed_at() <= upto.seq && behind < CLAIMS_BEHIND
+        super::of(view.state).changed_at() <= upto.seq && behind < CLAIMS_BEHIND
     }
 
     fn text(view: &ProjectionView<'_>) -> Vec<u8> {
-        claims::text(view.state)
+        file::text(view.state)
     }
 
     fn pause(_: Duration) -> Duration {

@@ -1,8 +1,9 @@
 //! The number of steps that comparisons of claims take.
 
-use super::ClaimRequest;
+use super::change::{ClaimChange, ClaimTerms};
+use super::leases::ClaimLifetime;
+use super::requests::ClaimRequest;
 use super::tests::{ClaimRoom, claim, name, subjects};
-use crate::features::claims::change::{ClaimChange, ClaimTerms};
 use crate::message::subject::steps_of;
 
 /// The most steps that the comparisons for a message take: the bound, and the last comparison.
@@ -40,44 +41,23 @@ fn each_request_takes_bounded_steps_however_many_claims_are_slow() {
     let some = slow('y', 100);
     let some: Vec<&str> = some.iter().map(String::as_str).collect();
     for request in [
-        claim(&many, false),
-        claim(&many, true),
+        claim(&many),
         release(subjects(&many)),
         offer(subjects(&some)),
     ] {
         let shown = format!("{request:?}");
         let mut code = None;
         let steps = steps_of(|| {
-            let problems = room.0.judge(&name("bob"), request).expect_err("slow");
+            let problems = room
+                .0
+                .judge(&name("bob"), request, &|_| ClaimLifetime::Session)
+                .expect_err("slow");
             code = problems.first().map(|problem| problem.code.to_string());
         });
         assert_eq!(code.as_deref(), Some("too_many_claims"), "{shown:.40}");
         assert!(steps <= STEPS, "{shown:.40}: {steps}");
     }
     // The same requests without patterns are judged as always.
-    assert!(room.say("bob", claim(&["src/a.rs"], false)).is_ok());
+    assert!(room.say("bob", claim(&["src/a.rs"])).is_ok());
     assert!(room.say("bob", release(subjects(&some))).is_ok());
-}
-
-#[test]
-fn waiting_claims_are_compared_once_when_others_are_granted() {
-    let mut room = ClaimRoom::default();
-    room.record(&name("alice"), &grant(vec!["src".into()]));
-    let waiting = |count: usize| {
-        let mut room = ClaimRoom(room.0.clone(), room.1);
-        for n in 0..count {
-            let text = format!("src/*{n}x");
-            let agent = format!("agent{n}");
-            room.say(&agent, claim(&[&text], true)).expect("it waits");
-        }
-        let all = || {
-            let (mut at, mut granted) = (0, 0);
-            while let Some((place, _)) = room.0.grantable(at) {
-                (at, granted) = (place + 1, granted + 1);
-            }
-            assert_eq!(granted, 0);
-        };
-        steps_of(all)
-    };
-    assert!(waiting(40) <= 2 * waiting(20) + 100);
 }

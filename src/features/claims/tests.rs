@@ -1,12 +1,14 @@
 //! The rules of ownership, and a model test over random requests.
 
-use super::{ChangeSource, ClaimOffer, ClaimRequest, Claims, OfferAnswer, OwnedClaim};
+use super::change::{ClaimChange, ClaimTerms};
+use super::leases::ClaimLifetime;
+use super::requests::{ClaimRequest, OfferAnswer};
+use super::state::{ClaimOffer, Claims, OwnedClaim};
 use crate::base::clock::Stamp;
-use crate::features::claims::change::{ClaimChange, ClaimTerms};
+use crate::log::state::ChangeSource;
 use crate::message::id;
-use crate::message::subject::{ClaimSubject, ComparisonBudget};
+use crate::message::subject::ClaimSubject;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(super) fn name(text: &str) -> Arc<str> {
@@ -20,12 +22,11 @@ pub(super) fn subjects(texts: &[&str]) -> Vec<ClaimSubject> {
         .collect()
 }
 
-pub(super) fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
+pub(super) fn claim(texts: &[&str]) -> ClaimRequest {
     ClaimRequest::Claim {
         subjects: subjects(texts),
         lease: 60,
         purpose: None,
-        wait,
     }
 }
 
@@ -34,21 +35,14 @@ pub(super) fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
 pub(super) struct ClaimRoom(pub(super) Claims, pub(super) u64);
 
 impl ClaimRoom {
-    /// Judges and applies, then grants all grantable claims; returns the name of the message.
+    /// Judges and applies; returns the name of the message.
     pub(super) fn say(&mut self, agent: &str, ask: ClaimRequest) -> Result<String, String> {
         let agent = name(agent);
         let change = self
             .0
-            .judge(&agent, ask)
+            .judge(&agent, ask, &|_| ClaimLifetime::Session)
             .map_err(|problems| problems[0].code.to_string())?;
-        let said = self.record(&agent, &change);
-        while let Some((_, next)) = self.0.grantable(0) {
-            let change = ClaimChange::Dequeue {
-                claim: next.claim.clone(),
-            };
-            self.record(&name("mailbag"), &change);
-        }
-        Ok(said)
+        Ok(self.record(&agent, &change))
     }
 
     pub(super) fn record(&mut self, from: &Arc<str>, change: &ClaimChange) -> String {
@@ -74,17 +68,16 @@ impl ClaimRoom {
 #[test]
 fn a_claim_is_granted_whole_or_not_at_all() {
     let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["src/auth"], false))
-        .expect("free");
+    room.say("alice", claim(&["src/auth"])).expect("free");
     assert_eq!(
-        room.say("bob", claim(&["docs", "src/**"], false)),
+        room.say("bob", claim(&["docs", "src/**"])),
         Err("claimed".into())
     );
     assert_eq!(
         (room.owner("docs/a.md"), room.owner("src/auth/x.rs")),
         (None, Some("alice"))
     );
-    room.say("alice", claim(&["src/auth", "docs"], false))
+    room.say("alice", claim(&["src/auth", "docs"]))
         .expect("its own and a free one");
     assert_eq!(room.0.of("alice").count(), 2);
 }
@@ -132,7 +125,6 @@ fn an_answer_to_an_ended_offer_accepts_no_later_offer_with_the_same_id() {
         ClaimChange::Release {
             of: alice.clone(),
             claims: vec!["src".into()],
-            waiting: Vec::new(),
         },
     ];
     apply(&mut claims, &carol, own("docs"));
@@ -152,94 +144,9 @@ fn an_answer_to_an_ended_offer_accepts_no_later_offer_with_the_same_id() {
 }
 
 #[test]
-fn claims_queue_first_come_first_served() {
-    let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["src"], false)).expect("free");
-    room.say("bob", claim(&["src/a", "docs"], true))
-        .expect("queued");
-    room.say("carol", claim(&["src/b"], true)).expect("queued");
-    // In front of dave is bob, who would own docs.
-    assert_eq!(
-        room.say("dave", claim(&["docs"], false)),
-        Err("claimed".into())
-    );
-    room.say(
-        "alice",
-        ClaimRequest::Release {
-            of: name("alice"),
-            subjects: Vec::new(),
-        },
-    )
-    .expect("released");
-    let owners = ["src/a/x", "docs/x", "src/b/x", "src/c"].map(|path| room.owner(path));
-    assert_eq!(owners, [Some("bob"), Some("bob"), Some("carol"), None]);
-}
-
-#[test]
-fn an_owner_renews_and_extends_its_claims_although_others_wait_for_them() {
-    let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["src"], false)).expect("free");
-    room.say("bob", claim(&["src"], true)).expect("queued");
-    for wait in [false, true] {
-        room.say("alice", claim(&["src"], wait)).expect("renewed");
-    }
-    room.say("alice", claim(&["src", "docs"], false))
-        .expect("renewed, and extended");
-    room.say("carol", claim(&["web"], false)).expect("free");
-    room.say("alice", claim(&["src", "web"], true))
-        .expect("it waits for carol alone");
-    room.say(
-        "carol",
-        ClaimRequest::Release {
-            of: name("carol"),
-            subjects: Vec::new(),
-        },
-    )
-    .expect("released");
-    assert_eq!(
-        (room.owner("src/x"), room.owner("web/x")),
-        (Some("alice"), Some("alice"))
-    );
-}
-
-#[test]
-fn a_waiting_claim_that_is_repeated_keeps_its_place() {
-    let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["src"], false)).expect("free");
-    room.say("bob", claim(&["src/b"], true)).expect("queued");
-    room.say("carol", claim(&["src"], true)).expect("queued");
-    room.say("bob", claim(&["src/b"], true))
-        .expect("carol waits for bob, and he for alice alone");
-    assert_eq!(room.0.waiting().len(), 2);
-    room.say(
-        "alice",
-        ClaimRequest::Release {
-            of: name("alice"),
-            subjects: Vec::new(),
-        },
-    )
-    .expect("released");
-    assert_eq!(room.owner("src/b/x"), Some("bob"));
-}
-
-#[test]
-fn a_circle_of_waits_is_rejected() {
-    let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["a"], false)).expect("free");
-    room.say("bob", claim(&["b"], false)).expect("free");
-    room.say("carol", claim(&["c"], false)).expect("free");
-    room.say("alice", claim(&["b"], true)).expect("queued");
-    room.say("bob", claim(&["c"], true)).expect("queued");
-    assert_eq!(
-        room.say("carol", claim(&["a"], true)),
-        Err("circular_wait".into())
-    );
-}
-
-#[test]
 fn an_offer_leaves_the_owner_until_it_is_accepted() {
     let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["src", "task:login"], false))
+    room.say("alice", claim(&["src", "task:login"]))
         .expect("free");
     let offer = ClaimRequest::Offer {
         to: name("bob"),
@@ -266,7 +173,7 @@ fn an_offer_leaves_the_owner_until_it_is_accepted() {
 #[test]
 fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up() {
     let mut room = ClaimRoom::default();
-    room.say("alice", claim(&["src/**"], false)).expect("free");
+    room.say("alice", claim(&["src/**"])).expect("free");
     let part = ClaimRequest::Release {
         of: name("alice"),
         subjects: subjects(&["src/a"]),
@@ -314,14 +221,9 @@ type SubjectNumbers = Vec<usize>;
 
 #[derive(Debug, Clone)]
 enum ClaimAct {
-    Claim {
-        subjects: SubjectNumbers,
-        wait: bool,
-    },
+    Claim(SubjectNumbers),
     Release,
-    Offer {
-        to: usize,
-    },
+    Offer { to: usize },
     Accept,
     Decline,
 }
@@ -329,7 +231,7 @@ enum ClaimAct {
 fn acts() -> impl Strategy<Value = (usize, ClaimAct)> {
     let some = || proptest::sample::subsequence((0..SUBJECTS.len()).collect::<Vec<_>>(), 1..3);
     let act = prop_oneof![
-        4 => (some(), any::<bool>()).prop_map(|(subjects, wait)| ClaimAct::Claim { subjects, wait }),
+        4 => some().prop_map(ClaimAct::Claim),
         2 => Just(ClaimAct::Release),
         1 => (0..AGENTS.len()).prop_map(|to| ClaimAct::Offer { to }),
         1 => Just(ClaimAct::Accept),
@@ -338,11 +240,10 @@ fn acts() -> impl Strategy<Value = (usize, ClaimAct)> {
     (0..AGENTS.len(), act)
 }
 
-/// The model's knowledge: owners of subjects, waiting claims, and offers.
+/// The model's knowledge: owners of subjects, and offers.
 #[derive(Default)]
 struct ClaimModel {
     held: Vec<(usize, usize)>,
-    waiting: Vec<(usize, SubjectNumbers)>,
     offers: Vec<(usize, usize, SubjectNumbers)>,
 }
 
@@ -366,97 +267,25 @@ impl ClaimModel {
             .collect()
     }
 
-    /// The agents in the way of these subjects, including the first waiting claims up to `before`.
-    fn in_the_way(&self, agent: usize, subjects: &[usize], before: usize) -> BTreeSet<usize> {
-        let meets = |other: usize| subjects.iter().any(|own| meet(*own, other));
-        let held = self
-            .held
-            .iter()
-            .filter(|(owner, subject)| *owner != agent && meets(*subject));
-        let waiting = self.waiting[..before]
-            .iter()
-            .filter(|(other, theirs)| *other != agent && theirs.iter().any(|s| meets(*s)));
-        held.map(|(owner, _)| *owner)
-            .chain(waiting.map(|(other, _)| *other))
-            .collect()
-    }
-
-    fn waits_for(&self, agent: usize, other: usize) -> bool {
-        let (mut seen, mut next) = (BTreeSet::new(), vec![agent]);
-        while let Some(one) = next.pop() {
-            if one == other {
-                return true;
-            }
-            if seen.insert(one) {
-                let waiting = self
-                    .waiting
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, (who, _))| *who == one);
-                next.extend(
-                    waiting.flat_map(|(n, (_, subjects))| self.in_the_way(one, subjects, n)),
-                );
-            }
-        }
-        false
-    }
-
-    fn has_circle(&self) -> bool {
-        self.waiting.iter().enumerate().any(|(n, (who, subjects))| {
-            self.in_the_way(*who, subjects, n)
-                .into_iter()
-                .any(|other| self.waits_for(other, *who))
-        })
-    }
-
     /// The code of the rejection; empty if the act is accepted.
     fn act(&mut self, agent: usize, act: &ClaimAct) -> &'static str {
-        let became = self.judge(agent, act);
-        while let Some(n) = (0..self.waiting.len()).find(|n| {
-            let (who, subjects) = &self.waiting[*n];
-            self.in_the_way(*who, subjects, *n).is_empty()
-        }) {
-            let (who, subjects) = self.waiting.remove(n);
-            self.own(who, &subjects);
-        }
-        became
-    }
-
-    fn judge(&mut self, agent: usize, act: &ClaimAct) -> &'static str {
         match act {
-            ClaimAct::Claim { subjects, wait } => {
-                let new: SubjectNumbers = subjects
-                    .iter()
-                    .copied()
-                    .filter(|s| !self.owns(agent, *s))
-                    .collect();
-                let others = self.in_the_way(agent, &new, self.waiting.len());
-                if others.is_empty() {
-                    self.own(agent, subjects);
-                    return "";
-                }
-                if !wait {
+            ClaimAct::Claim(subjects) => {
+                let new = subjects.iter().filter(|s| !self.owns(agent, **s));
+                let is_taken = |own: &usize| {
+                    let mut others = self.held.iter().filter(|(owner, _)| *owner != agent);
+                    others.any(|(_, subject)| meet(*own, *subject))
+                };
+                if new.copied().any(|own| is_taken(&own)) {
                     return "claimed";
                 }
-                if self
-                    .waiting
-                    .iter()
-                    .any(|(who, same)| *who == agent && *same == new)
-                {
-                    return "";
-                }
-                if others.into_iter().any(|other| self.waits_for(other, agent)) {
-                    return "circular_wait";
-                }
-                self.waiting.push((agent, new));
+                self.own(agent, subjects);
                 ""
             }
             ClaimAct::Release => {
-                let had = self.of(agent).len()
-                    + self.waiting.iter().filter(|(who, _)| *who == agent).count();
-                self.waiting.retain(|(who, _)| *who != agent);
-                self.free(agent, &self.of(agent));
-                if had == 0 { "not_owned" } else { "" }
+                let had = self.of(agent);
+                self.free(agent, &had);
+                if had.is_empty() { "not_owned" } else { "" }
             }
             ClaimAct::Offer { to } => {
                 let offered = self.of(agent);
@@ -483,14 +312,9 @@ impl ClaimModel {
                 {
                     return "overlap_kept";
                 }
-                let before = (self.held.clone(), self.offers.clone());
                 self.offers.remove(n);
                 self.free(giver, &offered);
                 self.own(agent, &offered);
-                if self.has_circle() {
-                    (self.held, self.offers) = before;
-                    return "circular_wait";
-                }
                 ""
             }
             ClaimAct::Decline => {
@@ -533,9 +357,9 @@ impl ClaimAct {
         };
         let agent = AGENTS[agent];
         match self {
-            ClaimAct::Claim { subjects, wait } => {
+            ClaimAct::Claim(subjects) => {
                 let texts: Vec<&str> = subjects.iter().map(|n| SUBJECTS[*n].0).collect();
-                claim(&texts, *wait)
+                claim(&texts)
             }
             ClaimAct::Release => ClaimRequest::Release {
                 of: name(agent),
@@ -575,12 +399,7 @@ proptest! {
             held.sort();
             wanted.sort();
             prop_assert_eq!(held, wanted, "after {:?} by {}", act, AGENTS[agent]);
-            let waiting: Vec<&str> = room.0.waiting().iter().map(|one| &*one.agent).collect();
-            let wanted: Vec<&str> = model.waiting.iter().map(|one| AGENTS[one.0]).collect();
-            prop_assert_eq!(waiting, wanted, "after {:?} by {}", act, AGENTS[agent]);
             prop_assert_eq!(room.0.offered().len(), model.offers.len());
-            prop_assert!(room.0.grantable(0).is_none());
-            prop_assert!(!room.0.has_circle(&ComparisonBudget::of_message()));
         }
     }
 }
@@ -624,7 +443,7 @@ proptest! {
                 break;
             }
             let (n, subject) = at.get(&claims);
-            let change = ClaimChange::Release { of: agent(n), claims: vec![subject.to_string()], waiting: Vec::new() };
+            let change = ClaimChange::Release { of: agent(n), claims: vec![subject.to_string()] };
             room.record(&agent(n), &change);
             prop_assert!(!room.0.held().iter().any(|held| held.owner == agent(n) && held.subject == *subject));
         }

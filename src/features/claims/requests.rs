@@ -1,21 +1,19 @@
 //! Judges requests about claims: the result is a change, or all problems.
 
-use super::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
-use crate::base::clock::Stamp;
+use super::change::{ClaimChange, ClaimTerms};
+use super::leases::ClaimLifetime;
+use super::state::{ClaimOffer, Claims, OwnedClaim, parsed};
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::base::text::{shell_word, to_the_second};
-use crate::features::claims::change::{ClaimChange, ClaimTerms};
+use crate::base::text::shell_word;
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::subject::{ClaimSubject, ComparisonBudget};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The most subjects that an agent owns.
 const CLAIMS_OF_AGENT: usize = 1000;
-/// The most waiting claims of an agent.
-const WAITING_OF_AGENT: usize = 16;
 /// The most open offers of an agent.
 const OFFERS_OF_AGENT: usize = 100;
 
@@ -30,14 +28,12 @@ pub enum ClaimRequest {
         lease: u64,
         /// The purpose.
         purpose: Option<String>,
-        /// Whether the claim waits if it cannot be granted now.
-        wait: bool,
     },
-    /// To no longer own subjects, nor wait for them.
+    /// To no longer own subjects.
     Release {
         /// The owner.
         of: Arc<str>,
-        /// The subjects; empty for all that it owns or waits for.
+        /// The subjects; empty for all that it owns.
         subjects: Vec<ClaimSubject>,
     },
     /// To offer subjects to another agent.
@@ -62,30 +58,21 @@ pub enum OfferAnswer {
     Decline,
 }
 
-/// A claim of another agent that conflicts with a request.
-#[derive(Debug, Clone, Copy, serde::Serialize)]
-pub struct ConflictingClaim<'a> {
-    /// The other agent.
-    pub agent: &'a str,
-    /// Its subject.
-    pub claim: &'a ClaimSubject,
-    /// The time of the grant or of the message, in microseconds since 1970.
-    #[serde(with = "crate::base::rfc3339")]
-    pub since: i64,
-    /// Its purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<&'a str>,
-    /// Whether it is a waiting claim.
-    pub waiting: bool,
-}
-
 type ClaimJudgement = Result<ClaimChange, Vec<Problem>>;
+
+/// The ends of claims.
+type Lifetimes<'a> = &'a dyn Fn(&OwnedClaim) -> ClaimLifetime;
 
 impl Claims {
     /// The change that a message of `agent` makes, or everything that is wrong with the message.
-    pub fn judge(&self, agent: &Arc<str>, ask: ClaimRequest) -> ClaimJudgement {
+    pub fn judge(
+        &self,
+        agent: &Arc<str>,
+        ask: ClaimRequest,
+        until: Lifetimes<'_>,
+    ) -> ClaimJudgement {
         let steps = ComparisonBudget::of_message();
-        let judgement = self.judge_within(agent, ask, &steps);
+        let judgement = self.judge_within(agent, ask, until, &steps);
         if steps.is_spent() {
             let what = "these patterns take too long to compare with the claims of the room";
             let fix = "name directories and files, or fewer patterns in one message";
@@ -98,6 +85,7 @@ impl Claims {
         &self,
         agent: &Arc<str>,
         ask: ClaimRequest,
+        until: Lifetimes<'_>,
         steps: &ComparisonBudget,
     ) -> ClaimJudgement {
         match ask {
@@ -105,44 +93,25 @@ impl Claims {
                 subjects,
                 lease,
                 purpose,
-                wait,
             } => {
                 let terms = ClaimTerms {
                     claims: texts(&subjects),
                     lease,
                     purpose,
                 };
-                self.judge_claim(agent, terms, wait, steps)
+                self.judge_claim(agent, terms, &subjects, until, steps)
             }
             ClaimRequest::Release { of, subjects } if subjects.is_empty() => {
                 let claims: Vec<String> =
                     self.of(&of).map(|held| held.subject.to_string()).collect();
-                let waiting: Vec<String> =
-                    self.waits_of(&of).map(|one| one.claim.clone()).collect();
-                if claims.is_empty() && waiting.is_empty() {
+                if claims.is_empty() {
                     return Err(vec![owns_nothing(&of)]);
                 }
-                Ok(ClaimChange::Release {
-                    of,
-                    claims,
-                    waiting,
-                })
+                Ok(ClaimChange::Release { of, claims })
             }
             ClaimRequest::Release { of, subjects } => {
-                let mut waiting: Vec<&WaitingClaim> = self.waits_of(&of).collect();
-                waiting.retain(|one| one.subjects.iter().any(|own| subjects.contains(own)));
-                let waited: HashSet<u64> = waiting
-                    .iter()
-                    .flat_map(|one| &one.subjects)
-                    .map(ClaimSubject::key)
-                    .collect();
-                let claims = self.owned(&of, &subjects, &waited, steps)?;
-                let waiting = waiting.iter().map(|one| one.claim.clone()).collect();
-                Ok(ClaimChange::Release {
-                    of,
-                    claims,
-                    waiting,
-                })
+                let claims = self.owned(&of, &subjects, steps)?;
+                Ok(ClaimChange::Release { of, claims })
             }
             ClaimRequest::Offer { to, subjects } => self.judge_offer(agent, to, &subjects, steps),
             ClaimRequest::Accept(offer) => self.judge_accept(agent, offer, steps),
@@ -207,16 +176,13 @@ impl Claims {
         &self,
         agent: &Arc<str>,
         terms: ClaimTerms,
-        wait: bool,
+        subjects: &[ClaimSubject],
+        until: Lifetimes<'_>,
         steps: &ComparisonBudget,
     ) -> ClaimJudgement {
-        let subjects = super::parsed(&terms.claims);
-        // The subjects that the agent owns are only renewed, although others may wait for them.
-        let new: Vec<ClaimSubject> = subjects
-            .iter()
-            .filter(|subject| self.owned_by(agent, subject).is_none())
-            .cloned()
-            .collect();
+        // The subjects that the agent owns are only renewed.
+        let new = |subject: &&ClaimSubject| self.owned_by(agent, subject).is_none();
+        let new: Vec<ClaimSubject> = subjects.iter().filter(new).cloned().collect();
         if self.of(agent).count() + new.len() > CLAIMS_OF_AGENT {
             let what = format!("{agent} would own more than {} subjects", CLAIMS_OF_AGENT);
             return Err(vec![too_many(
@@ -224,42 +190,14 @@ impl Claims {
                 "claim a directory or a glob, and release finished claims",
             )]);
         }
-        let in_the_way = self.in_the_way(agent, &new, self.waiting.len(), steps);
-        // A waiting claim needs all claims before it.
-        let in_the_way: Vec<ConflictingClaim> = in_the_way
-            .take(if wait { usize::MAX } else { limits::PROBLEMS })
+        let in_the_way = self.of_others(agent, &new, steps).take(limits::PROBLEMS);
+        let problems: Vec<Problem> = in_the_way
+            .map(|held| held.conflict(subjects, until(held), steps))
             .collect();
-        if in_the_way.is_empty() {
-            return Ok(ClaimChange::Grant(terms));
-        }
-        if !wait {
-            let problems = in_the_way.iter().map(|one| one.problem(&subjects, steps));
-            return Err(problems.collect());
-        }
-        if self.waits_of(agent).count() >= WAITING_OF_AGENT {
-            let what = format!("{agent} waits for {} claims already", WAITING_OF_AGENT);
-            return Err(vec![too_many(
-                what,
-                "wait for one of them, or withdraw it with a release",
-            )]);
-        }
-        if self.waits_of(agent).any(|one| one.subjects == new) {
-            // It keeps its place, so nothing new waits for anything.
-            return Ok(ClaimChange::Queue(ClaimTerms {
-                claims: texts(&new),
-                ..terms
-            }));
-        }
-        let owners: BTreeSet<&str> = in_the_way.iter().map(|one| one.agent).collect();
-        match owners
-            .into_iter()
-            .find(|owner| self.waits_for(owner, agent, steps))
-        {
-            Some(owner) => Err(vec![circle(owner)]),
-            None => Ok(ClaimChange::Queue(ClaimTerms {
-                claims: texts(&new),
-                ..terms
-            })),
+        if problems.is_empty() {
+            Ok(ClaimChange::Grant(terms))
+        } else {
+            Err(problems)
         }
     }
 
@@ -283,7 +221,7 @@ impl Claims {
                 .map(|held| held.subject.to_string())
                 .collect()
         } else {
-            self.owned(agent, subjects, &HashSet::new(), steps)?
+            self.owned(agent, subjects, steps)?
         };
         if claims.is_empty() {
             return Err(vec![owns_nothing(agent)]);
@@ -292,7 +230,7 @@ impl Claims {
             let what = format!("{agent} has {} open offers already", OFFERS_OF_AGENT);
             return Err(vec![too_many(what, "withdraw one with a decline")]);
         }
-        match self.kept_in_part(agent, &super::parsed(&claims), steps) {
+        match self.kept_in_part(agent, &parsed(&claims), steps) {
             Some(problem) => Err(vec![problem]),
             None => Ok(ClaimChange::Offer { to, claims }),
         }
@@ -314,9 +252,6 @@ impl Claims {
         if let Some(problem) = self.kept_in_part(&one.from, &one.subjects, steps) {
             return Err(vec![problem]);
         }
-        if self.accept_closes_a_circle(one, steps) {
-            return Err(vec![circle(&one.from)]);
-        }
         Ok(ClaimChange::Accept { offer })
     }
 
@@ -325,127 +260,18 @@ impl Claims {
         self.offered.iter().filter(move |one| &*one.to == agent)
     }
 
-    /// Claims of other agents that conflict with these subjects, including the first `before` waiting claims. In doubt, a
-    /// claim conflicts.
-    pub fn in_the_way<'a>(
-        &'a self,
-        agent: &'a str,
-        subjects: &'a [ClaimSubject],
-        before: usize,
-        steps: &'a ComparisonBudget,
-    ) -> impl Iterator<Item = ConflictingClaim<'a>> {
-        let held = self.of_others(agent, subjects, steps);
-        let held = held.map(
-            |OwnedClaim {
-                 owner,
-                 subject,
-                 since,
-                 purpose,
-                 ..
-             }| ConflictingClaim {
-                agent: owner,
-                claim: subject,
-                since: *since,
-                purpose: purpose.as_deref(),
-                waiting: false,
-            },
-        );
-        let waiting = self
-            .waiting
-            .iter()
-            .take(before)
-            .filter(move |one| &*one.agent != agent);
-        let wanted = subjects;
-        let waiting = waiting.filter_map(
-            move |WaitingClaim {
-                      agent,
-                      subjects,
-                      since,
-                      purpose,
-                      ..
-                  }| {
-                let subject = subjects
-                    .iter()
-                    .find(|other| wanted.iter().any(|own| own.conflicts_within(other, steps)))?;
-                Some(ConflictingClaim {
-                    agent,
-                    claim: subject,
-                    since: *since,
-                    purpose: purpose.as_deref(),
-                    waiting: true,
-                })
-            },
-        );
-        held.chain(waiting)
-    }
-
-    fn waits_of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a WaitingClaim> {
-        self.waiting.iter().filter(move |one| &*one.agent == agent)
-    }
-
-    fn accept_closes_a_circle(&self, offer: &ClaimOffer, steps: &ComparisonBudget) -> bool {
-        let mut then = self.clone();
-        let (from, change) = (
-            offer.to.clone(),
-            ClaimChange::Accept {
-                offer: offer.offer.clone(),
-            },
-        );
-        then.apply(
-            &change,
-            super::ChangeSource {
-                seq: 0,
-                at: Stamp::default(),
-                from: &from,
-                id: "",
-            },
-        );
-        then.has_circle(steps)
-    }
-
-    /// Returns true if an agent waits, directly or not, for itself, and if no step is left.
-    pub fn has_circle(&self, steps: &ComparisonBudget) -> bool {
-        self.waiting.iter().enumerate().any(|(n, one)| {
-            self.in_the_way(&one.agent, &one.subjects, n, steps)
-                .any(|other| self.waits_for(other.agent, &one.agent, steps))
-        })
-    }
-
-    // Returns true if an agent waits, directly or not, for a claim of the other agent, and if no step is left.
-    fn waits_for(&self, agent: &str, other: &str, steps: &ComparisonBudget) -> bool {
-        let (mut seen, mut next) = (BTreeSet::new(), vec![agent]);
-        while let Some(one) = next.pop() {
-            if one == other || steps.is_spent() {
-                return true;
-            }
-            if seen.insert(one) {
-                let waiting = self
-                    .waiting
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, waiting)| &*waiting.agent == one);
-                next.extend(waiting.flat_map(|(n, waiting)| {
-                    self.in_the_way(one, &waiting.subjects, n, steps)
-                        .map(|blocker| blocker.agent)
-                }));
-            }
-        }
-        false
-    }
-
-    // The normalized subjects that an agent owns. The other subjects must be `elsewhere`.
+    // The normalized subjects, if the agent owns all of them.
     fn owned(
         &self,
         agent: &str,
         subjects: &[ClaimSubject],
-        elsewhere: &HashSet<u64>,
         steps: &ComparisonBudget,
     ) -> Result<Vec<String>, Vec<Problem>> {
         let (mut owned, mut problems) = (Vec::new(), Vec::new());
         for (n, subject) in subjects.iter().enumerate() {
             if let Some(held) = self.owned_by(agent, subject) {
                 owned.push(held.subject.to_string());
-            } else if !elsewhere.contains(&subject.key()) {
+            } else {
                 let mut of_agent = self.of(agent);
                 let fix = match of_agent.find(|held| held.subject.conflicts_within(subject, steps))
                 {
@@ -492,29 +318,26 @@ impl Claims {
     }
 }
 
-impl ConflictingClaim<'_> {
-    fn problem(&self, subjects: &[ClaimSubject], steps: &ComparisonBudget) -> Problem {
-        let ConflictingClaim {
-            agent,
-            claim: subject,
-            ..
-        } = self;
+impl OwnedClaim {
+    /// The problem of a request for `subjects`, one of which conflicts with this claim.
+    fn conflict(
+        &self,
+        subjects: &[ClaimSubject],
+        until: ClaimLifetime,
+        steps: &ComparisonBudget,
+    ) -> Problem {
+        let OwnedClaim { owner, subject, .. } = self;
         let n = subjects
             .iter()
             .position(|own| own.conflicts_within(subject, steps))
             .unwrap_or_default();
-        let verb = if self.waiting { "waits for" } else { "owns" };
-        let purpose = self
-            .purpose
-            .map(|purpose| format!(": {}", quoted(purpose)))
-            .unwrap_or_default();
-        let since = to_the_second(&Stamp::from_micros(self.since).to_string());
-        let what = format!("{agent} {verb} {subject} since {since}{purpose}");
+        let purpose = self.purpose.as_deref().map(quoted);
+        let purpose = purpose.map_or(String::new(), |purpose| format!(": {purpose}"));
+        let what = format!("{owner} owns {subject} {until}{purpose}");
         let word = shell_word(subjects.get(n).unwrap_or(subject).as_str());
         let question = shell_word(&format!("May I have {subject}?"));
         let fix = format!(
-            "ask for it with `mailbag send {agent} {question}`, or wait for it: with `mailbag claim --wait {word}`, or with \
-             \"wait\": true"
+            "ask for it with `mailbag send {owner} {question}`, or wait for it with `mailbag claim --wait {word}`"
         );
         Problem::new("claimed", what)
             .at(format!("/claims/{n}"))
@@ -522,22 +345,12 @@ impl ConflictingClaim<'_> {
     }
 }
 
-fn circle(owner: &str) -> Problem {
-    let what = format!("{owner} waits for your claims, so both of you would wait forever");
-    Problem::new("circular_wait", what)
-        .at("/claims")
-        .fix("release your claims first, or hand one over to the other agent")
-}
-
 fn too_many(what: String, fix: &str) -> Problem {
     Problem::new("too_many_claims", what).at("/claims").fix(fix)
 }
 
 fn owns_nothing(agent: &str) -> Problem {
-    let problem = Problem::new(
-        "not_owned",
-        format!("{agent} owns nothing and waits for nothing"),
-    );
+    let problem = Problem::new("not_owned", format!("{agent} owns nothing"));
     problem
         .at("/claims")
         .fix("`mailbag claims` lists who owns what")

@@ -1,6 +1,6 @@
 //! `claims.json`: who owns which work, up to a record of the log. A reader that has to be exact adds the records after it.
 
-use super::Claims;
+use super::state::Claims;
 use crate::base::error::Result;
 use crate::base::hash::Hash;
 use crate::base::{hex_hash, limits};
@@ -10,21 +10,20 @@ use crate::log::{LogPosition, find, lines};
 use crate::message::record::Record;
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// The last record that the file includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClaimsPosition {
+pub(super) struct ClaimsPosition {
     /// Its number.
-    pub seq: u64,
+    pub(super) seq: u64,
     /// The hash of its line.
     #[serde(with = "hex_hash")]
-    pub hash: Hash,
+    pub(super) hash: Hash,
 }
 
 impl ClaimsPosition {
     /// The last record of a state.
-    pub fn of(state: &RoomState) -> ClaimsPosition {
+    pub(super) fn of(state: &RoomState) -> ClaimsPosition {
         ClaimsPosition {
             seq: state.seq,
             hash: state.prev,
@@ -49,12 +48,10 @@ struct ClaimsFile<'a> {
 }
 
 /// The text of the file for this state.
-pub fn text(state: &RoomState) -> Vec<u8> {
+pub(super) fn text(state: &RoomState) -> Vec<u8> {
     // A reader of the file judges no answers.
-    let claims = Claims {
-        closed: VecDeque::new(),
-        ..state.claims.clone()
-    };
+    let mut claims = super::of(state).clone();
+    claims.closed.clear();
     let content = ClaimsFile {
         position: ClaimsPosition::of(state),
         claims: &claims,
@@ -65,7 +62,7 @@ pub fn text(state: &RoomState) -> Vec<u8> {
 }
 
 /// The last record that the file includes. `None` without a file for this log.
-pub fn written(room: &Dir) -> Result<Option<ClaimsPosition>> {
+pub(super) fn written(room: &Dir) -> Result<Option<ClaimsPosition>> {
     let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else {
         return Ok(None);
     };
@@ -93,7 +90,7 @@ pub fn owners(room: &Dir) -> Result<Claims> {
         return Ok(claims);
     }
     // A room without changes of ownership has no file.
-    Ok(state::committed(room)?.claims)
+    Ok(super::of(&state::committed(room)?).clone())
 }
 
 impl Claims {
