@@ -1,4 +1,4 @@
-//! The limits of recovery: it never sets a committed batch aside, and an error that reports no
+//! The limits of recovery: it never cuts a committed batch off, and an error that reports no
 //! change has changed nothing.
 
 use crate::files;
@@ -43,7 +43,7 @@ fn all_that_counts(world: &World) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
+fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_cut_off() {
     // P89
     let world = used();
     lose_the_end(&world);
@@ -55,28 +55,28 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
         "nothing was changed"
     );
     assert_eq!(all_that_counts(&world), before);
-    // The router's note is evidence as well.
+    // The tip is evidence as well.
     files::remove_dir(world.room("sent/alice"));
     files::remove_dir(world.room("inbox/bob"));
     assert_contains!(
         world.fails(1, "run --once"),
-        "spool/committed",
+        "spool/tip",
         "mailbag log accept-gap"
     );
     // A person can give the batch up.
     world.run_with("log accept-gap --yes", as_person).ok();
     world.pass();
     assert!(world.inbox("bob").is_empty());
-    assert!(
-        fs::read_dir(world.room("spool/quarantine"))
-            .expect("a directory")
-            .count()
-            == 1
-    );
+    let kept = fs::read_dir(world.room("log")).expect("a directory");
+    let kept = kept.filter_map(Result::ok).find(|entry| {
+        entry.file_name().to_string_lossy().starts_with("given-up-00000001-")
+    });
+    let kept = files::read(kept.expect("the damaged end is kept").path());
+    assert!(!kept.is_empty() && kept.iter().all(|byte| *byte == 0));
 }
 
 #[test]
-fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
+fn an_end_of_the_log_that_nothing_follows_from_is_cut_off() {
     let world = used();
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"last"}"#);
     let log = world.room("log/00000001.ndjson");
@@ -163,7 +163,7 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     let seq: usize = words[0].parse().expect("a number");
     let rolled: String = text.split_inclusive('\n').take(seq).collect();
     files::write(&path, rolled);
-    for evidence in ["sent", "inbox", "spool/committed"] {
+    for evidence in ["sent", "inbox", "spool/tip"] {
         let path = world.room(evidence);
         fs::remove_dir_all(&path)
             .or_else(|_| fs::remove_file(&path))

@@ -31,7 +31,7 @@ pub enum ErrorClass {
 }
 
 /// The advice after a failed sync.
-const AFTER_SYNC: &str = "the program stopped. The next start recovers from the disk";
+const AFTER_SYNC: &str = "the room is recovered from the disk before the next message";
 
 /// A failure of the program or its environment. An invalid *message* is described by a [`Problem`] instead.
 #[derive(Debug, thiserror::Error)]

@@ -369,7 +369,7 @@ fn open_in(state: &RoomState, first: &Record, next: &Record) -> Option<u64> {
 fn replay(room: &Room) -> Result<RoomState> {
     let mut tries = 0;
     loop {
-        match state::replay_durable(&room.dir) {
+        match state::synced(&room.dir) {
             Err(Error::State { .. }) if tries < TRIES && !room.router_presence()?.is_absent() => {
                 tries += 1
             }

@@ -158,14 +158,14 @@ impl TrackedMessage {
     ) -> TrackedMessage {
         TrackedMessage {
             rejection,
-            follower: LogFollower::at(room, sent.since),
+            follower: LogFollower::of_synced(room, sent.since),
             room: room.clone(),
             sent,
             seq: None,
         }
     }
 
-    /// The new records of the log. The sender's own copy of the message counts as read. A rejection of the message is an
+    /// The new durable records of the log. The sender's own copy of the message counts as read. A rejection of the message is an
     /// error.
     pub(super) fn read(&mut self) -> Result<Vec<Record>> {
         let records = self.follower.read()?;

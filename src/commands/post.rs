@@ -162,7 +162,7 @@ fn delivered(
     passed: Result<PassResult>,
     within: Duration,
 ) -> Result<RoutingResult> {
-    let (mut follower, mut judged) = (LogFollower::at(room, sent.since), None);
+    let (mut follower, mut judged) = (LogFollower::of_synced(room, sent.since), None);
     let followed = follow::follow_pass(room, passed, within, &mut || {
         if judged.is_none() {
             judged = find_judged(follower.read()?, sent);

@@ -287,7 +287,7 @@ pub(super) fn prepare(
         checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
     check_person(&message)?;
     let file = layout::dropped(&sender, &id);
-    let since = match log::committed(&room.dir) {
+    let since = match log::end(&room.dir) {
         // A user who may not read the log does not follow it.
         Err(e) if e.errno() == Some(libc::EACCES) => log::START,
         since => since?,

@@ -3,9 +3,8 @@
 use super::directory::synced;
 use super::fs::{Meta, Open};
 use super::{Dir, File};
-use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::error::{ErrorContext, Result};
 use std::io::Write;
-use std::ops::Range;
 use std::path::PathBuf;
 
 /// An open append-only file of known length.
@@ -51,38 +50,15 @@ impl AppendFile {
         })
     }
 
-    /// Appends all of `bytes` or nothing. If an append fails halfway, the written part is removed immediately. A kill
-    /// can leave a part; a reader detects it by the batch's count and chain. The bytes are durable only after
-    /// [`AppendFile::sync`].
+    /// Appends all of `bytes`. A failed append is cut off again if that is possible. A failure or a kill can leave a part,
+    /// which a reader must detect. The bytes are durable only after [`AppendFile::sync`].
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Err(source) = self.file.write_all(bytes) {
-            // A remaining part would count as damage, so a failure here must stop the router.
-            synced(self.file.set_len(self.length), || self.path.clone())?;
-            return Err(Error::Io {
-                verb: "append to",
-                path: self.path.clone(),
-                source,
-            });
+        let written = self.file.write_all(bytes);
+        if written.is_err() {
+            let _ = self.file.set_len(self.length);
         }
+        written.doing("append to", &self.path)?;
         self.length += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Removes these bytes, which were appended last, if they still end the file. Another program can have shortened the
-    /// file before the append. Remaining bytes would count as committed, so a failure must stop the router.
-    pub fn take_back(&mut self, bytes: &[u8]) -> Result<()> {
-        let size = synced(self.file.meta(), || self.path.clone())?.size;
-        let Some(start) = size.checked_sub(bytes.len() as u64) else {
-            return Ok(());
-        };
-        let mut end = vec![0; bytes.len()];
-        synced(self.file.read_exact_at(&mut end, start), || {
-            self.path.clone()
-        })?;
-        if end == bytes {
-            synced(self.file.set_len(start), || self.path.clone())?;
-            self.length = start;
-        }
         Ok(())
     }
 
@@ -102,40 +78,12 @@ impl AppendFile {
     }
 }
 
-/// Writes a range of a file again, in place, and makes it durable.
-///
-/// After a failed write-back, the system keeps the bytes in memory and marks them as written: reads return them, and
-/// the next sync succeeds without writing them. On ext4 another write does not help while the bytes are cached, because
-/// the blocks stay marked as unwritten. So the cache is dropped first. After a kill or a power cut, each byte is either
-/// the byte on the disk or the byte given here.
-pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
-    let file = open_in_place(dir, name)?;
-    let mut bytes = vec![0; (range.end - range.start) as usize];
-    file.read_exact_at(&mut bytes, range.start)
-        .doing_in("read", dir.path(), name)?;
-    forget_content(&file, dir, name)?;
-    file.write_all_at(&bytes, range.start)
-        .doing_in("rewrite", dir.path(), name)?;
-    sync(&file, dir, name)
-}
-
-/// Drops a file from the cache, if the system can, so that the next read uses the disk.
+/// Drops the cached pages of a file, if the system can, so that the next read uses the disk. Unwritten pages cannot be
+/// dropped, so they are written first.
 pub fn forget(dir: &Dir, name: &str) -> Result<()> {
-    forget_content(&open_in_place(dir, name)?, dir, name)
-}
-
-fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
-    dir.open_file(name, Open::Change, "open")
-}
-
-/// Drops the cached pages of a file. Unwritten pages cannot be dropped, so they are written first.
-fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
-    sync(file, dir, name)?;
+    let file = dir.open_file(name, Open::Change, "open")?;
+    synced(file.sync_data(), || dir.at(name))?;
     file.fs
         .forget()
         .doing_in("drop the cache of", dir.path(), name)
-}
-
-fn sync(file: &File, dir: &Dir, name: &str) -> Result<()> {
-    synced(file.sync_data(), || dir.at(name))
 }

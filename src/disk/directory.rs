@@ -376,7 +376,7 @@ impl Dir {
     }
 }
 
-/// The error of a failed sync, which ends a router.
+/// The error of a failed sync. The system's cache can then have bytes that no later sync writes.
 pub(super) fn synced<T>(done: io::Result<T>, path: impl FnOnce() -> PathBuf) -> Result<T> {
     done.map_err(|source| Error::Sync {
         path: path(),

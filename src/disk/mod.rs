@@ -33,7 +33,7 @@ mod pinned;
 mod real;
 pub mod root;
 
-pub use append::{AppendFile, forget, rewrite};
+pub use append::{AppendFile, forget};
 pub use barrier::Barrier;
 pub use copy::{CopyResult, copy};
 pub use directory::{Dir, events_work, has_stable_inodes};

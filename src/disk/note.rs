@@ -1,40 +1,41 @@
-//! A small file that is rewritten in place.
+//! A small file whose first line is rewritten in place.
 
 use super::fs::Open;
 use super::{Dir, File};
 use crate::base::error::{ErrorContext, Result};
-use std::cell::Cell;
+use crate::base::limits;
 use std::path::PathBuf;
 
-/// An open file that is rewritten as a whole. A reader can see a partial write, and must then read again.
+/// An open file with one line. A reader can see a partial write, so the line must show that it is whole.
 pub struct NoteFile {
     file: File,
     path: PathBuf,
-    /// The length in bytes. Only the holder of the room's lock writes to the file.
-    size: Cell<usize>,
 }
 
 impl NoteFile {
-    /// Opens or creates the file. Its content stays until the first write.
+    /// Opens or creates the file. Its line stays until the first write.
     pub fn open(dir: &Dir, name: &str) -> Result<NoteFile> {
         let file = dir.open_file(name, Open::ChangeOrMake(dir.file_mode()), "open")?;
-        let path = dir.at(name);
-        let size = file.meta().doing("look at", &path)?.size as usize;
         Ok(NoteFile {
             file,
-            path,
-            size: Cell::new(size),
+            path: dir.at(name),
         })
     }
 
-    /// Replaces the content, and fills the rest of a longer content with spaces. The write need not survive a kill,
-    /// because no recovery depends on it.
-    pub fn write(&self, text: &[u8]) -> Result<()> {
-        self.size.set(self.size.get().max(text.len()));
-        let mut padded = text.to_vec();
-        padded.resize(self.size.get(), b' ');
+    /// Replaces the line. The rest of a longer line stays after it. Needs no space on the disk, and is not synced.
+    pub fn write(&self, line: &str) -> Result<()> {
+        let line = format!("{line}\n");
         self.file
-            .write_all_at(&padded, 0)
+            .write_all_at(line.as_bytes(), 0)
             .doing("write", &self.path)
+    }
+
+    /// The line. `None` if the file is missing.
+    pub fn read(dir: &Dir, name: &str) -> Result<Option<String>> {
+        let bytes = dir.read(name, limits::NOTE_BYTES)?;
+        Ok(bytes.map(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            text.lines().next().unwrap_or_default().to_owned()
+        }))
     }
 }

@@ -1,6 +1,6 @@
 //! The room's own files: registry, settings, log, conversations, spool.
 
-use super::{ExaminedRoom, Finding, Severity, count, replay, shell};
+use super::{ExaminedRoom, Finding, Severity, replay, shell};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -12,7 +12,7 @@ use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
 use crate::room::{Room, RouterPresence};
-use crate::router::recover;
+use crate::router::recover::evidence;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) {
     if let Err(e) = room.registry() {
@@ -72,12 +72,12 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Option<ReplayedLo
     }
 }
 
-/// The committed part of a log that is readable as a whole.
+/// The complete batches of a log that is readable as a whole.
 pub(super) fn committed(room: &Room, findings: &mut Vec<Finding>) -> Option<RoomState> {
     match state::committed(&room.dir) {
         Ok(state) => Some(state),
         Err(e) => {
-            findings.push(unreadable("committed", room, layout::COMMITTED, &e));
+            findings.push(unreadable("log", room, layout::LOG, &e));
             None
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
         return Ok(());
     };
     let held = has_router(examined.room);
-    if !held && let Err(e) = recover::check_end(&examined.room.dir, replayed) {
+    if !held && let Err(e) = evidence::check(&examined.room.dir, replayed) {
         findings.push(Finding::problem(
             "log_damaged",
             e.to_string(),
@@ -99,7 +99,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     }
     if !held && let Some(damage) = &replayed.damage {
         let what = format!(
-            "the last batch of the log is incomplete; the next pass moves it to quarantine: {}",
+            "the last batch of the log is incomplete; the next pass cuts it off: {}",
             damage.what
         );
         findings.push(Finding::warning("log_unfinished", what, "mailbag run --once").fixable());
@@ -149,8 +149,8 @@ pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Find
     }
     if has_router(examined.room) && !incomplete.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
-        let again = check_channels(dir, state).incomplete;
-        incomplete.retain(|channel| again.contains(channel));
+        let again = state::synced(dir).map(|state| check_channels(dir, &state).incomplete);
+        incomplete.retain(|channel| again.as_ref().is_ok_and(|again| again.contains(channel)));
     }
     for IncompleteChannel {
         channel,
@@ -168,7 +168,7 @@ pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Find
     }
 }
 
-/// Killed and stopped routers, and quarantined files.
+/// Killed and stopped routers.
 pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(left) = room.left_behind() {
         let what = format!(
@@ -197,19 +197,6 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             stalled.describe(),
             stalled.fix(),
         ));
-    }
-    let kept = room
-        .dir
-        .sub(layout::QUARANTINE)
-        .and_then(|dir| dir.list())
-        .map_or(0, Iterator::count);
-    if kept > 0 {
-        let what = format!(
-            "recovery moved {} to quarantine: inspect and then remove",
-            count(kept, "file")
-        );
-        let fix = format!("ls -la {}", shell(&room.dir.at(layout::QUARANTINE)));
-        findings.push(Finding::warning("quarantine", what, fix));
     }
     Ok(())
 }

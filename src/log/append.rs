@@ -3,11 +3,12 @@
 //! Another program can restore, replace, shorten, extend or move the log at any time. So the log is compared before each
 //! batch with the log that the previous batch left, and again between the append and the first effect of the batch.
 
-use super::committed::CommitNoteFile;
+use super::tip::TipFile;
 use super::{LogPosition, LogTip};
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::test_sizes;
 use crate::disk::{self, AppendFile, Dir, Meta, layout};
+use std::io::Read;
 use std::path::Path;
 
 /// The open end of the log. Only the holder of the room's lock may have one.
@@ -15,7 +16,7 @@ pub struct Log {
     room: Dir,
     dir: Dir,
     append: AppendFile,
-    note: CommitNoteFile,
+    tip_file: TipFile,
     /// True if the segment's name is durable.
     named: bool,
     /// The segment that the next batch is appended to.
@@ -29,15 +30,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log to append after `tip`, the last record, and shows it to readers. Fails if the log does not end there.
+    /// Opens the log to append after `tip`, the last record. Fails if the log does not end there.
     pub fn open(room: &Dir, tip: LogTip) -> Result<Log> {
-        let log = Log::open_unshown(room, tip)?;
-        log.show();
-        Ok(log)
-    }
-
-    /// As [`Log::open`], but readers see the end of the log only after the next commit.
-    pub fn open_unshown(room: &Dir, tip: LogTip) -> Result<Log> {
         let dir = room.make(layout::LOG)?;
         let LogPosition { segment, offset } = tip.end;
         let append = AppendFile::open(&dir, &layout::segment(segment), None)?;
@@ -49,13 +43,12 @@ impl Log {
             ));
         }
         // The content of the segment was made durable together with its name.
-        let (note, named) = (CommitNoteFile::open(room), offset > 0);
         Ok(Log {
             room: room.clone(),
             dir,
             append,
-            note,
-            named,
+            tip_file: TipFile::open(room),
+            named: offset > 0,
             segment,
             tip,
             home,
@@ -63,8 +56,9 @@ impl Log {
         })
     }
 
-    fn show(&self) {
-        self.note.write(&self.tip, &self.left);
+    /// Writes the last record to `spool/tip`. It must be durable.
+    pub fn write_tip(&self) {
+        self.tip_file.write(&self.tip);
     }
 
     /// Fails if the log at its path is not the log that the last batch left. Needs two `fstatat` calls while nothing
@@ -162,21 +156,13 @@ impl Log {
         })
     }
 
-    /// Appends all lines of a batch, or nothing. Fails for good if the log at its path did not grow by these lines:
-    /// another program wrote to it at the same time, or the file is no longer the log.
+    /// Appends the lines of a batch. A failure can leave a part of them, which recovery cuts off. Fails for good if the
+    /// log at its path did not grow by these lines: another program wrote to it at the same time, or the file is no
+    /// longer the log.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         self.append.append(lines)?;
-        match self.check_appended() {
-            Ok(there) => {
-                self.left = there;
-                Ok(())
-            }
-            Err(e) => {
-                // The file does not keep lines that were never committed.
-                self.append.take_back(lines)?;
-                Err(e)
-            }
-        }
+        self.left = self.check_appended()?;
+        Ok(())
     }
 
     /// The newest segment after an append. Fails if another program changed it since [`Log::check`]. A change that
@@ -190,8 +176,8 @@ impl Log {
         Ok(there)
     }
 
-    /// The commit point of a batch that ends with `tip`: makes the appended lines durable, and then shows them to
-    /// readers.
+    /// The commit point of a batch that ends with `tip`: makes the appended lines durable, and then writes
+    /// `spool/tip`.
     pub fn commit(&mut self, tip: LogTip) -> Result<()> {
         self.append.sync()?;
         if !self.named {
@@ -199,7 +185,7 @@ impl Log {
             self.named = true;
         }
         self.tip = tip;
-        self.show();
+        self.write_tip();
         Ok(())
     }
 }
@@ -211,28 +197,24 @@ fn moved(path: &Path, how: &str) -> Error {
     )
 }
 
-/// Writes the last batch of the log again, from `from` to `end`, and makes it durable.
-pub fn rewrite(room: &Dir, from: LogPosition, end: LogPosition) -> Result<()> {
-    disk::rewrite(
-        &room.sub(layout::LOG)?,
-        &layout::segment(from.segment),
-        from.offset..end.offset,
-    )
-}
-
-/// Cuts the log off at a position, and makes that durable. Nothing after it was committed.
-pub fn cut(room: &Dir, end: LogPosition) -> Result<()> {
-    let dir = room.sub(layout::LOG)?;
-    for segment in super::live(room)?
-        .into_iter()
-        .filter(|&number| number > end.segment)
-    {
-        dir.remove(layout::segment(segment))?;
+/// Replaces the newest segment by a new file with its complete batches, and makes that durable. Bytes after them go.
+///
+/// After a failed sync, the system keeps the bytes in memory and marks them as written: reads return them, and the next
+/// sync succeeds without writing them. Only another file gets them to the disk.
+pub fn renew(room: &Dir, end: LogPosition) -> Result<()> {
+    let dir = room.make(layout::LOG)?;
+    // A later segment has no complete batch.
+    for later in super::live(room)? {
+        if later > end.segment {
+            dir.remove(layout::segment(later))?;
+        }
     }
-    drop(AppendFile::open(
-        &dir,
-        &layout::segment(end.segment),
-        Some(end.offset),
-    )?);
-    dir.sync()
+    let name = layout::segment(end.segment);
+    let Some(old) = dir.look_if_exists(&name)? else {
+        return Ok(());
+    };
+    let mut bytes = Vec::with_capacity(end.offset as usize);
+    let read = old.take(end.offset).read_to_end(&mut bytes);
+    read.doing_in("read", dir.path(), &name)?;
+    dir.replace_by(name.as_ref(), layout::SEGMENT_DRAFT.as_ref(), &bytes)
 }

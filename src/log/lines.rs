@@ -66,18 +66,6 @@ pub fn segments(room: &Dir) -> Result<Vec<u32>> {
     segments::from(room, START.segment)
 }
 
-/// The current end of the log. It can be in the middle of a line that is being written.
-pub fn now(room: &Dir) -> Result<LogPosition> {
-    let Some(&segment) = segments(room)?.last() else {
-        return Ok(START);
-    };
-    let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
-    Ok(LogPosition {
-        segment,
-        offset: written.map_or(0, |meta| meta.size),
-    })
-}
-
 /// Reads the lines from `from` to the end of the log, archived segments included. From [`START`], reading begins at the
 /// first existing segment, because the owner may have moved the archive away.
 pub fn read(room: &Dir, from: LogPosition) -> Result<LogLines> {

@@ -102,7 +102,7 @@ pub struct LogEventReader {
 impl LogEventReader {
     /// Finds the events up to this moment.
     pub fn of(room: &Room, filter: EventFilter) -> Result<LogEventReader> {
-        let end = log::committed(&room.dir)?;
+        let end = log::end(&room.dir)?;
         let from = filter
             .since
             .map_or(Ok(log::START), |at| find::since(&room.dir, at))?;

@@ -1,11 +1,11 @@
-//! Follows the committed log, from now on or from the last few records.
+//! Follows the log, from now on or from the last few records.
 
 use super::newest::last_of;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
-use crate::log::LogPosition;
+use crate::log::{BatchLines, LogPosition};
 use crate::message::record::Record;
 use crate::room::Room;
 
@@ -16,6 +16,16 @@ const FOLLOWED_BYTES: usize = 256 << 10;
 pub struct LogFollower {
     room: Dir,
     at: LogPosition,
+    part: FollowedPart,
+}
+
+/// The part of the log that a follower reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FollowedPart {
+    /// Every complete batch.
+    Complete,
+    /// Only records that a power cut cannot remove.
+    Synced,
 }
 
 impl LogFollower {
@@ -23,7 +33,8 @@ impl LogFollower {
     pub fn at_end(room: &Room) -> Result<LogFollower> {
         Ok(LogFollower {
             room: room.dir.clone(),
-            at: log::committed(&room.dir)?,
+            at: log::end(&room.dir)?,
+            part: FollowedPart::Complete,
         })
     }
 
@@ -32,6 +43,16 @@ impl LogFollower {
         LogFollower {
             room: room.dir.clone(),
             at,
+            part: FollowedPart::Complete,
+        }
+    }
+
+    /// Starts at a position: reads only later records that are known to be durable. Each command that reports a message
+    /// as accepted reads its record here.
+    pub fn of_synced(room: &Room, at: LogPosition) -> LogFollower {
+        LogFollower {
+            part: FollowedPart::Synced,
+            ..LogFollower::at(room, at)
         }
     }
 
@@ -57,6 +78,7 @@ impl LogFollower {
             let follower = LogFollower {
                 room: room.dir.clone(),
                 at: lines.end(),
+                part: FollowedPart::Complete,
             };
             let records = lines
                 .records()
@@ -69,9 +91,18 @@ impl LogFollower {
         }
     }
 
-    /// The records committed since the last call.
+    fn lines(&self) -> Result<BatchLines> {
+        match self.part {
+            FollowedPart::Complete => log::lines(&self.room, self.at),
+            FollowedPart::Synced => {
+                log::lines_until(&self.room, self.at, log::synced(&self.room)?)
+            }
+        }
+    }
+
+    /// The records since the last call.
     pub fn read(&mut self) -> Result<Vec<Record>> {
-        let lines = log::lines(&self.room, self.at)?;
+        let lines = self.lines()?;
         let end = lines.end();
         let new = lines
             .records()
@@ -81,11 +112,11 @@ impl LogFollower {
         Ok(new)
     }
 
-    /// At most `most` of the records committed since the last call, the oldest first. Ends earlier after a record that
+    /// At most `most` of the records since the last call, the oldest first. Ends earlier after a record that
     /// makes them large, so that a reader needs little memory. The next call continues after them.
     pub fn read_some(&mut self, most: usize) -> Result<Vec<Record>> {
         let (mut new, mut size) = (Vec::new(), 0);
-        for entry in log::lines(&self.room, self.at)?.records().take(most) {
+        for entry in self.lines()?.records().take(most) {
             let (line, record) = entry?;
             self.at = line.end();
             size += line.bytes.len();

@@ -25,9 +25,9 @@ impl fmt::Display for LogHead {
     }
 }
 
-/// The current head of the committed log.
+/// The current head of the log. A power cut cannot change it.
 pub fn head(room: &Room) -> Result<LogHead> {
-    let state = state::committed(&room.dir)?;
+    let state = state::synced(&room.dir)?;
     match state.room {
         Some(room) => Ok(LogHead {
             seq: state.seq,

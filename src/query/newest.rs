@@ -31,7 +31,7 @@ pub fn near_end<T, I: IntoIterator<Item = Result<T>>>(
 ) -> Result<Vec<T>> {
     let mut to = match end {
         Some(end) => end,
-        None => log::committed(room)?,
+        None => log::end(room)?,
     };
     let (mut newest, mut size) = (Vec::new(), TAIL);
     loop {

@@ -267,7 +267,7 @@ impl Verifier<'_> {
         })
     }
 
-    /// The problem of an incomplete end. The end was committed if the room shows a later record.
+    /// The problem of an incomplete end. The log has lost records if the room shows a later one.
     fn incomplete_end(&mut self, what: String) -> InvalidLine {
         match self.find_loss() {
             Some(loss) => InvalidLine {
@@ -346,6 +346,7 @@ fn refused(room: &Room, bad: &InvalidLine) -> Error {
             .display(),
         bad.line
     );
-    let fix = "restore the segment from a backup; after a crash, the next pass moves an incomplete last batch to quarantine";
+    let fix =
+        "restore the segment from a backup; after a crash, the next pass cuts an incomplete last batch off";
     Error::Rejected(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
 }

@@ -1,6 +1,6 @@
-//! The spool: picked-up files, staged files and the quarantine. Only the router writes to it.
+//! The spool: picked-up files and staged files. Only the router writes to it.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::{OpenRecord, StagedFile};
 use std::collections::HashMap;
@@ -94,20 +94,6 @@ impl Spool {
         }
         barrier.moved(&self.claims, to);
         Ok(())
-    }
-
-    /// Moves a staged file that no record explains to the quarantine.
-    pub fn quarantine(&self, staged: &str) -> Result<()> {
-        let quarantine = self.room.make(layout::QUARANTINE)?;
-        let mut name = staged.to_owned();
-        loop {
-            match self.stage.rename(staged, &quarantine, &name, "quarantine") {
-                Err(Error::Io { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => {
-                    name.push('+')
-                }
-                done => return done,
-            }
-        }
     }
 }
 

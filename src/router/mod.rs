@@ -7,8 +7,9 @@
 //!
 //! The form of the room's files does not belong here (`room`, `log`), nor does the output of commands.
 //!
-//! If a step fails for a temporary reason, the message stays a file in its outbox or a claim, and the step continues
-//! with the others. A permanent failure ends the router, and recovery starts from the files on disk.
+//! If a batch fails before it is committed, the router recovers the room as after a kill and tries the files again, one
+//! batch for each. Later, a step that fails for a temporary reason continues with the others. Any other failure ends the
+//! router.
 
 pub mod daemon;
 mod parts;
@@ -35,6 +36,7 @@ use parts::{
     NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage, claim_item,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
+use recover::SystemCache;
 use std::time::Duration;
 use steps::commit::{CommitStep, CommittedBatch};
 use steps::judge::JudgeStep;
@@ -147,33 +149,54 @@ impl Router {
             pending: &mut self.pending,
             deadlines: &mut self.deadlines,
         };
-        let committed = judge(step).and_then(|staged| {
-            let step = CommitStep {
-                config: &self.config,
-                intake: &mut self.intake,
-                storage: &mut self.storage,
-                journal: &mut self.journal,
-                progress: &mut self.progress,
-                receipts: &mut self.receipts,
-                links: &mut self.links,
-                notices: &mut self.notices,
-                pending: &mut self.pending,
-            };
-            step.run(staged).map_err(FailedBatch::from)
-        });
-        match committed {
-            Ok(committed) => Ok(Some(committed)),
-            Err(failed) => {
-                self.config.restore_registry(registry);
-                self.start_again(failed)?;
-                Ok(None)
-            }
+        let (failed, staged) = match judge(step) {
+            Ok(staged) => match self.commit_step().run(&staged) {
+                Ok(()) => return Ok(Some(CommittedBatch::of(staged))),
+                Err(e) => (FailedBatch::from(e), Some(staged)),
+            },
+            Err(failed) => (failed, None),
+        };
+        self.config.restore_registry(registry);
+        self.start_again(failed, staged)?;
+        Ok(None)
+    }
+
+    fn commit_step(&mut self) -> CommitStep<'_> {
+        CommitStep {
+            config: &self.config,
+            intake: &mut self.intake,
+            storage: &mut self.storage,
+            journal: &mut self.journal,
+            progress: &mut self.progress,
+            receipts: &mut self.receipts,
+            links: &mut self.links,
+            notices: &mut self.notices,
+            pending: &mut self.pending,
         }
     }
 
-    /// Recovers the room after a batch failed, and delays what failed.
-    fn start_again(&mut self, failed: FailedBatch) -> Result<()> {
-        let reason = temporary(failed.error)?.to_string();
+    /// Recovers the room after a batch failed. The log can have the batch: then it is committed. Otherwise the part that
+    /// failed is delayed, and the rest is tried again.
+    fn start_again(&mut self, failed: FailedBatch, staged: Option<StagedBatch>) -> Result<()> {
+        if !can_recover(&failed.error) {
+            return Err(failed.error);
+        }
+        let cache = match failed.error {
+            Error::Sync { .. } => SystemCache::Distrusted,
+            _ => SystemCache::Trusted,
+        };
+        tracing::warn!("{}; the room is recovered", failed.error);
+        let is_in_log = self.restore_here(cache)?;
+        match staged {
+            Some(staged) if is_in_log => self.commit_step().recovered(&staged),
+            _ => self.delay(failed),
+        }
+        self.resume(cache)
+    }
+
+    /// Delays the part of a batch that failed, and queues the rest again.
+    fn delay(&mut self, failed: FailedBatch) {
+        let reason = failed.error.to_string();
         let (mut claim, mut notice) = (None, None);
         match failed.part {
             Some(FailedPart::Claim(name)) => claim = Some(name),
@@ -196,7 +219,6 @@ impl Router {
         self.deadlines.delay_all();
         self.receipts.delay();
         self.links.delay();
-        self.recover_here()
     }
 
     /// Records that agents have other names now, in a batch of its own. A failed batch is tried again after a moment.
@@ -437,6 +459,12 @@ struct RecoveredRoom {
     log: Log,
     spool: Spool,
     state: RoomState,
+}
+
+/// Returns true if recovery in the running router can remove the cause of a failed batch: a call failed, and the room
+/// is still the one that the router opened.
+fn can_recover(e: &Error) -> bool {
+    matches!(e, Error::Io { .. } | Error::Sync { .. }) || e.class() == ErrorClass::Temporary
 }
 
 /// Returns a temporary error, and fails with any other.

@@ -1,7 +1,7 @@
 //! The checks notice a missing sync. Each row of the table leaves out one sync, or lets one rename count later, and the
 //! exploration of a story must then find a wrong ending.
 
-use super::explore::{Exploration, holds_under};
+use super::explore::{Exploration, Size, holds_under};
 use super::story::{Act, ROOM, Story, drops};
 use crate::sim::{Call, CallName, Control, ControlKind, Fate};
 use mailbag::base::clock::Stamp;
@@ -80,6 +80,25 @@ fn next_segment() -> Story {
         .with("MAILBAG_TEST_SEGMENT_BYTES", "1")
         .before([drops_without_id("one"), Act::pass(ROOM)])
         .then([drops_without_id("two"), Act::pass(ROOM), Act::pass(ROOM)])
+}
+
+/// A message in a room with a segment.
+fn another_message() -> Story {
+    Story::new("another message", &["alice", "bob"])
+        .before([drops_without_id("one"), Act::pass(ROOM)])
+        .then([drops_without_id("two"), Act::pass(ROOM), Act::pass(ROOM)])
+}
+
+/// The last router did not end cleanly, so the next one does not trust the system's cache.
+fn distrusts() -> Story {
+    Story::new("unclean end", &["alice", "bob"])
+        .before([drops_without_id("one"), Act::pass(ROOM)])
+        .then([
+            Act::Outside(|machine| machine.remove("/home/room/spool/boot")),
+            drops_without_id("two"),
+            Act::pass(ROOM),
+            Act::pass(ROOM),
+        ])
 }
 
 /// A command sends a message, and the router comes later.
@@ -249,6 +268,7 @@ fn every_story_holds_without_a_control() {
         two_batches(),
         killed_at_the_pickup(),
         next_segment(),
+        distrusts(),
         sends(),
         changes_the_registry(),
         backs_up(),
@@ -407,6 +427,54 @@ fn the_next_segment() {
         &CUTS,
         |call| is(call, CallName::SyncDirectory, "/log"),
     );
+}
+
+#[test]
+fn the_new_file_of_a_segment() {
+    misses(
+        "the sync of a new file for the newest segment",
+        &distrusts(),
+        &CUTS,
+        |call| is(call, CallName::SyncFile, "/log/.tmp-segment"),
+    );
+}
+
+/// The story has a wrong ending when a sync of the log fails, the router recovers, and these calls have no effect.
+fn misses_after_a_failed_sync(what: &str, matches: fn(&Call) -> bool) {
+    let story = another_message();
+    let mut exploration = Exploration::new(&story);
+    exploration.control = Some(Control {
+        kind: ControlKind::Swallow,
+        matches: Arc::new(matches),
+    });
+    exploration.size = Size::Full;
+    exploration.fail_each(|call| is(call, CallName::SyncData, "/log/"));
+    let wrong = exploration.wrong.first();
+    let wrong = wrong.unwrap_or_else(|| panic!("nothing misses {what}: {:?}", exploration.figures));
+    println!("{what} | {wrong}");
+}
+
+#[test]
+fn the_new_file_after_a_failed_sync() {
+    misses_after_a_failed_sync("the new file after a failed sync", |call| {
+        is(call, CallName::SyncFile, "/log/.tmp-segment")
+    });
+}
+
+#[test]
+fn the_name_of_the_new_file_after_a_failed_sync() {
+    misses_after_a_failed_sync("the name of the new file after a failed sync", |call| {
+        is(call, CallName::SyncDirectory, "/log")
+    });
+}
+
+#[test]
+fn a_failed_sync_is_harmless_without_a_control() {
+    let story = another_message();
+    let mut exploration = Exploration::new(&story);
+    exploration.size = Size::Full;
+    exploration.fail_each(|call| is(call, CallName::SyncData, "/log/"));
+    exploration.judge();
 }
 
 #[test]

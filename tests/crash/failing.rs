@@ -13,6 +13,11 @@ impl Exploration<'_> {
     /// Lets each call of each act fail. A full run tries each error, once and lasting; another run
     /// chooses one, and the smallest one chooses the calls as well.
     pub(crate) fn fail_each_call(&mut self) {
+        self.fail_each(|_| true);
+    }
+
+    /// As [`Exploration::fail_each_call`], for some calls.
+    pub(crate) fn fail_each(&mut self, is_wanted: fn(&Call) -> bool) {
         let begun = Instant::now();
         let scenes = self.scenes();
         let acts = scenes.len().max(1);
@@ -23,6 +28,7 @@ impl Exploration<'_> {
             let calls = whole.machine.calls();
             let without = self.ending_without(scene.act);
             let mut calls: Vec<_> = calls.iter().enumerate().collect();
+            calls.retain(|(_, call)| is_wanted(call));
             if self.size == Size::Sample {
                 calls = self.random.some_of(calls, SAMPLE / acts + 1);
             }
@@ -48,9 +54,8 @@ impl Exploration<'_> {
         let mut play = scene.play.clone();
         play.machine.watch();
         play.machine.fail(Some(failure));
-        let act = &self.story.acts[scene.act];
         let played = catch_unwind(AssertUnwindSafe(|| {
-            play.play(act).err().map(|e| e.to_string())
+            self.play(&mut play, scene.act).err().map(|e| e.to_string())
         }));
         play.machine.fail(None);
         if played.is_err() {

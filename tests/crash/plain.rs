@@ -1,11 +1,16 @@
 //! Plain mail.
 
 use super::explore::{holds, holds_everywhere};
-use super::story::{Act, ROOM, Story, drops};
+use super::story::{Act, ROOM, Story, drops, letter};
+use crate::sim::{CallName, Failure};
 use mailbag::base::error::Error;
 use mailbag::router::daemon::pass;
 use mailbag::{Result, Room};
+use rustix::io::Errno;
 use serde_json::{Value, json};
+use std::path::Path;
+
+const LOG: &str = "/home/room/log";
 
 /// A file with one message per line that an agent drops.
 fn drops_lines(agent: &str, name: &str, lines: &[&str]) -> Act {
@@ -237,4 +242,41 @@ fn one_reader_deletes_and_another_moves() {
                 Act::pass(ROOM),
             ]),
     );
+}
+
+/// A router recovers the room after a failed sync of the log, and routes on in the same pass.
+#[test]
+fn a_failed_sync_of_the_log_does_not_end_the_router() {
+    let story = Story::new("a failed sync", &["alice", "bob"])
+        .with("MAILBAG_TEST_BATCH_COPIES", "1")
+        .then([letter("one"), letter("two"), Act::pass(ROOM)]);
+    story.set_variables();
+    let mut play = story.begin();
+    let (letters, passes) = story.acts.split_at(2);
+    for letter in letters {
+        play.play(letter).expect("it is written");
+    }
+    let mut whole = play.clone();
+    whole.machine.watch();
+    whole.play(&passes[0]).expect("a pass");
+    let syncs: Vec<usize> = (0..)
+        .zip(whole.machine.calls())
+        .filter(|(_, call)| call.name == CallName::SyncData && call.paths[0].starts_with(LOG))
+        .map(|(number, _)| number)
+        .collect();
+    assert!(syncs.len() > 1, "{syncs:?}");
+    for call in syncs {
+        let mut play = play.clone();
+        play.machine.watch();
+        play.machine.fail(Some(Failure {
+            call,
+            errno: Errno::IO.raw_os_error(),
+            lasts: false,
+            short: false,
+        }));
+        play.play(&passes[0]).expect("the router goes on");
+        let inbox = play.machine.tree(Path::new("/home/room/inbox/bob"));
+        let copies = inbox.keys().filter(|path| path.extension().is_some());
+        assert_eq!(copies.count(), 2, "{call}: {inbox:?}");
+    }
 }

@@ -47,7 +47,7 @@ fn a_conversation_that_lacks_messages_is_made_again() {
 }
 
 #[test]
-fn a_last_batch_that_is_not_whole_is_set_aside() {
+fn a_last_batch_that_is_not_whole_is_cut_off() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let path = world.room("log/00000001.ndjson");
@@ -61,8 +61,7 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     );
     let report = examined(&world, "--fix");
     assert_eq!(report["fixed"][0]["code"], "log_unfinished");
-    // The removed end is kept and reported.
-    assert_eq!(codes(&report), ["quarantine"]);
+    assert_eq!(codes(&report), [""; 0]);
     world.verify();
 }
 

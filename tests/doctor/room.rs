@@ -171,17 +171,6 @@ fn doctor_reports_a_log_of_another_room() {
 }
 
 #[test]
-fn doctor_reports_files_that_recovery_set_aside() {
-    let world = World::with("alice");
-    world.write("spool/quarantine/log-1-0-x", "bytes");
-    says(
-        &finding(&examined(&world, ""), "quarantine"),
-        "warning",
-        &["1 file", "spool/quarantine"],
-    );
-}
-
-#[test]
 fn doctor_names_a_process_that_holds_the_room_for_too_long() {
     let world = World::with("alice");
     let pid = std::process::id();
@@ -256,7 +245,7 @@ fn one_irregular_file_does_not_end_the_doctor() {
     world.pass();
     for (place, code) in [
         ("channels/main/messages.ndjson", "conversation"),
-        ("spool/committed", "committed"),
+        ("spool/tip", "log_damaged"),
     ] {
         let path = world.room(place);
         let content = files::read(&path);

@@ -80,7 +80,7 @@ fn other_files_of_any_size_delay_no_hook() {
     for name in [
         "log/00000002.ndjson",
         "spool/snapshot",
-        "spool/committed",
+        "spool/tip",
         "spool/waiting.json",
         "spool/place",
         "spool/room",

@@ -399,17 +399,12 @@ impl Compared<'_> {
     }
 
     fn left_over(&mut self) {
-        for directory in ["spool/claim", "spool/stage", "spool/quarantine"] {
+        for directory in ["spool/claim", "spool/stage"] {
             for name in self.room.all_names(directory) {
-                // The torn end of a log is rightly put aside. So is a staged file if its name survived a
-                // power cut that undid the pickup of its message.
-                let is_aside = name.starts_with("log-") || self.room.was_cut;
-                if directory != "spool/quarantine" || !is_aside {
-                    self.wrong.push(format!(
-                        "left over: {directory}/{name}; blocked: {:?}",
-                        self.room.blocked()
-                    ));
-                }
+                self.wrong.push(format!(
+                    "left over: {directory}/{name}; blocked: {:?}",
+                    self.room.blocked()
+                ));
             }
         }
     }

@@ -35,8 +35,6 @@ pub(super) struct Room {
     /// The number of times that the computer was used.
     uses: u32,
     dropped: usize,
-    /// Whether the power was cut.
-    pub(super) was_cut: bool,
     pub(super) found: Found,
 }
 
@@ -73,7 +71,6 @@ impl Room {
             is_without_syncs,
             uses: 0,
             dropped: 0,
-            was_cut: false,
             found: Found::default(),
         };
         let made = room.at(None, || RealRoom::init(Path::new(ROOM)));
@@ -337,7 +334,6 @@ impl Room {
         let mut crashes = self.machine.crashes(step, &[fate], &mut random);
         let crash = crashes.swap_remove(choice % crashes.len());
         self.machine = crash.machine;
-        self.was_cut |= fate != Fate::Kill;
         count("crashes", 1);
     }
 

@@ -72,8 +72,8 @@ fn the_log_can_be_checked_by_reading_it() {
             .to_owned()
             + ",\"later\":1}\n",
     );
-    // The note of this version names the line as it was.
-    files::remove_file(world.room("spool/committed"));
+    // The tip names the line as it was.
+    files::remove_file(world.room("spool/tip"));
     world.verify();
     world.send("alice", "bob", "after it");
     check_log(&world);
@@ -140,7 +140,7 @@ fn a_record_without_a_field_of_its_event_is_damage() {
     let path = world.room("log/00000001.ndjson");
     let text = files::read_text(&path);
     files::write(&path, text.replace("\"digest\":", "\"later\":"));
-    let _ = fs::remove_file(world.room("spool/committed"));
+    let _ = fs::remove_file(world.room("spool/tip"));
     let verified = world.run("log verify");
     assert!(
         verified.code != 0 && verified.err.contains("missing field `digest`"),

@@ -101,7 +101,7 @@ pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
 /// more, the whole file system is synced. That was faster on ext4 and on btrfs.
 pub const SYNC_ONE_BY_ONE: usize = 6;
 
-/// The largest size of `spool/committed`.
+/// The largest size of a file with one line of the router: `spool/tip`, `spool/boot`.
 pub const NOTE_BYTES: u64 = 4 << 10;
 /// The number of bytes that a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;

@@ -29,7 +29,7 @@ Examples:
 Each line contains the SHA-256 of the line before: `sha256sum` of line 5 of a
 segment is the \"prev\" of line 6. Exit status 65 means that the log is damaged;
 the error names the first bad line. Archived segments are verified too. The command
-also detects a truncated log from spool/committed and the numbers in sent/. With a
+also detects a truncated log from spool/tip and the numbers in sent/. With a
 head that you keep elsewhere, it detects a room that was replaced completely. It lists the gaps that a person accepted.";
 
 const GAP_HELP: &str = "\

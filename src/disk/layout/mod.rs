@@ -65,10 +65,6 @@ pub const SPOOL: &str = "spool";
 pub const CLAIM: &str = "spool/claim";
 /// Copies that were staged and not yet delivered.
 pub const STAGE: &str = "spool/stage";
-/// Files that recovery could not explain and did not remove.
-pub const QUARANTINE: &str = "spool/quarantine";
-/// A copy of an incomplete last batch, before it moves to the quarantine.
-pub const QUARANTINE_DRAFT: &str = ".tmp-log";
 /// The router's lock.
 pub const LOCK: &str = "spool/lock";
 /// A second lock, held by a router that runs continuously. This lock shows that a router is running; a process number
@@ -80,12 +76,14 @@ pub const WANTED: &str = "spool/wanted";
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
 /// The archiver's lock. It names a pack while its sources are removed.
 pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
-/// The end of the committed log, written by the router.
-pub const COMMITTED: &str = "spool/committed";
+/// The last record of the log whose sync has succeeded, written by the router.
+pub const TIP: &str = "spool/tip";
 /// The id of the room, as in the log.
 pub const ROOM_ID: &str = "spool/room";
-/// The boot of the machine since which the files that are never synced are known to have no holes. In [`SPOOL`].
-pub const BOOT: &str = "boot";
+/// The boot of the machine in which a router has ended cleanly. Another content while a router runs.
+pub const BOOT: &str = "spool/boot";
+/// A new file for the newest segment. In [`LOG`].
+pub const SEGMENT_DRAFT: &str = ".tmp-segment";
 /// The beginning of the path of a file beside the room.
 pub const OUTSIDE: &str = "../";
 /// A cached state of the log.
@@ -198,6 +196,11 @@ pub fn segment_number(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(".ndjson")?;
     (digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit()))
         .then(|| digits.parse().ok())?
+}
+
+/// The bytes that the log had from a byte of a segment on when a person gave its end up. In [`LOG`].
+pub fn given_up(segment: u32, offset: u64) -> String {
+    format!("given-up-{segment:08}-{offset}")
 }
 
 /// The name of a delivered file. Sorted by name, delivered files are in the order of acceptance.

@@ -13,7 +13,7 @@ use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::base::limits;
 use crate::disk::File;
-use crate::disk::{self, Dir, DraftFile, Meta, ReadLeaseResult, layout, machine};
+use crate::disk::{Dir, DraftFile, Meta, ReadLeaseResult, layout, machine};
 use rustix::fs::FileType;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -175,9 +175,10 @@ impl ArchiveWriter {
                     ));
                 }
                 // Its writer may not have synced it, and a read does not show that.
-                let size = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
-                disk::rewrite(dir, &compressed, 0..size)?;
-                dir.sync()?;
+                self.barrier
+                    .file(dir.look(&compressed)?, || dir.at(&compressed));
+                self.barrier.dir(dir);
+                self.barrier.pass()?;
                 weight
             }
             None => {

@@ -49,12 +49,12 @@ pub fn since(room: &Dir, at: Stamp) -> Result<LogPosition> {
     first(room, &|head| head.at >= at)
 }
 
-/// The line with this number, if it is complete and committed.
+/// The line with this number, if its batch is complete.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<RawLogLine>> {
     RecordFinder::new(room).line(seq)
 }
 
-/// The record with this number, if it is complete and committed.
+/// The record with this number, if its batch is complete.
 pub fn record_by_seq(room: &Dir, seq: u64) -> Result<Option<Record>> {
     Ok(by_seq(room, seq)?.and_then(|line| line.record().ok()))
 }
@@ -62,7 +62,8 @@ pub fn record_by_seq(room: &Dir, seq: u64) -> Result<Option<Record>> {
 /// Finds lines by their numbers. Numbers that follow each other closely are read in one run.
 pub struct RecordFinder {
     room: Dir,
-    committed: LogPosition,
+    /// The lines before this position are in complete batches.
+    end: LogPosition,
     /// The segments, each with its first number if that was read.
     segments: Vec<(u32, Option<u64>)>,
     /// The number of the last line that was found, and the lines after it in its segment.
@@ -73,22 +74,22 @@ pub struct RecordFinder {
 const CLOSE_NUMBERS: u64 = 64;
 
 impl RecordFinder {
-    /// Finds committed lines.
+    /// Finds lines of complete batches.
     pub fn new(room: &Dir) -> RecordFinder {
         RecordFinder::until(room, START)
     }
 
-    /// Finds committed lines. The lines before this position are committed.
-    pub fn until(room: &Dir, committed: LogPosition) -> RecordFinder {
+    /// As [`RecordFinder::new`], if the end of a complete batch is known.
+    pub fn until(room: &Dir, end: LogPosition) -> RecordFinder {
         RecordFinder {
             room: room.clone(),
-            committed,
+            end,
             segments: Vec::new(),
             last: None,
         }
     }
 
-    /// The line with this number, if it is complete and committed. `None` if its segment was moved away.
+    /// The line with this number, if its batch is complete. `None` if its segment was moved away.
     pub fn line(&mut self, seq: u64) -> Result<Option<RawLogLine>> {
         if let Some((last, lines)) = self.last.take()
             && last < seq
@@ -112,11 +113,11 @@ impl RecordFinder {
     }
 
     fn check(&mut self, seq: u64, line: RawLogLine) -> Result<Option<RawLogLine>> {
-        if line.at >= self.committed {
-            self.committed = log::committed(&self.room)?;
+        if line.at >= self.end {
+            self.end = log::end(&self.room)?;
         }
         let is_it = head(&line.bytes).is_some_and(|head| head.seq == seq);
-        Ok((is_it && line.at < self.committed).then_some(line))
+        Ok((is_it && line.at < self.end).then_some(line))
     }
 
     /// The first of these lines with this number or a later one.
@@ -169,7 +170,7 @@ pub fn first_seq(room: &Dir, segment: u32) -> Result<u64> {
     Ok(head.map_or(0, |head| head.seq))
 }
 
-/// The number of the last committed record; 0 for an empty log.
+/// The number of the last record of a complete batch; 0 for an empty log.
 pub fn last_seq(room: &Dir) -> Result<u64> {
     let mut back = limits::TAIL_LOOK;
     loop {

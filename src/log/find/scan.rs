@@ -57,7 +57,7 @@ pub struct CandidateLine<'a> {
 type LineParser<T> = Box<dyn Fn(CandidateLine<'_>) -> Option<T> + Send + Sync>;
 type BlockSender<T> = SyncSender<Result<ScannedBlock<T>>>;
 
-/// Reads the committed lines from `from` to `to`, or to the end of the log. Lines that pass the sieve are passed to
+/// Reads the lines from `from` to `to`, or to the end of the last complete batch. Lines that pass the sieve are passed to
 /// `take`, which runs in several threads.
 pub fn scan<T: Send + 'static>(
     room: &Dir,
@@ -66,7 +66,7 @@ pub fn scan<T: Send + 'static>(
     sieve: Option<LineFilter>,
     take: impl Fn(CandidateLine<'_>) -> Option<T> + Send + Sync + 'static,
 ) -> Result<LogScan<T>> {
-    let end = log::committed(room)?;
+    let end = log::end(room)?;
     let to = to.map_or(end, |to| to.min(end));
     let left: VecDeque<u32> = log::segments(room)?
         .into_iter()

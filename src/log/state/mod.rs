@@ -33,8 +33,7 @@ pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 pub use questions::OpenQuestion;
 pub use renames::PastRenames;
 pub use replay::{
-    BatchDamage, LastBatch, ReplayedLog, committed, committed_after, damage_after, replay,
-    replay_durable,
+    BatchDamage, ReplayedLog, committed, committed_after, damage_after, replay, synced,
 };
 pub use timers::{MessageDeadline, MessageDeadlines};
 

@@ -13,22 +13,10 @@ use crate::message::record::Record;
 pub struct ReplayedLog {
     /// The state after the last complete batch.
     pub state: RoomState,
-    /// Damage in the last batch. The log from there on was never committed.
+    /// Damage in the last batch, which has no effect.
     pub damage: Option<BatchDamage>,
     /// The number of bytes that were read after the snapshot.
     pub read: u64,
-    /// The last complete batch. `None` if the snapshot includes it: a snapshot is written only after the batch's
-    /// sync.
-    pub last: Option<LastBatch>,
-}
-
-/// The last complete batch of the log. Its sync may have failed.
-#[derive(Debug, Clone, Copy)]
-pub struct LastBatch {
-    /// Its start.
-    pub from: LogPosition,
-    /// The number of its first record.
-    pub seq: u64,
 }
 
 /// The start of an incomplete last batch, and the reason.
@@ -48,16 +36,16 @@ pub fn replay(room: &Dir) -> Result<ReplayedLog> {
     replay_until(room, None)
 }
 
-/// The state of the committed log, for every reader except the router.
+/// The state after the last complete batch, for every reader except the router.
 pub fn committed(room: &Dir) -> Result<RoomState> {
-    let end = log::committed(room)?;
+    let end = log::end(room)?;
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
 /// As [`committed`], for a reader that has an earlier state of the room: reads only the new records, if the log still has the records
 /// of that state.
 pub fn committed_after(room: &Dir, before: RoomState) -> Result<RoomState> {
-    let end = log::committed(room)?;
+    let end = log::end(room)?;
     if before.seq > 0 && before.end <= end && before.tip().is_in(room)? {
         let mut state = replay_from(room, before, Some(end))?.state;
         state.index.shrink(room);
@@ -67,15 +55,9 @@ pub fn committed_after(room: &Dir, before: RoomState) -> Result<RoomState> {
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
-/// The state that is known to be durable, because a later batch or a snapshot follows. It excludes the last batch:
-/// its sync may have failed, and a read may return cached bytes that never reached the disk.
-pub fn replay_durable(room: &Dir) -> Result<RoomState> {
-    match replay(room)? {
-        ReplayedLog {
-            last: Some(last), ..
-        } => replay_until(room, Some(last.from)).map(|replayed| replayed.state),
-        ReplayedLog { state, .. } => Ok(state),
-    }
+/// The state of the part of the log that is known to be durable.
+pub fn synced(room: &Dir) -> Result<RoomState> {
+    replay_until(room, Some(log::synced(room)?)).map(|replayed| replayed.state)
 }
 
 fn replay_until(room: &Dir, until: Option<LogPosition>) -> Result<ReplayedLog> {
@@ -93,12 +75,7 @@ fn replay_from(
     until: Option<LogPosition>,
 ) -> Result<ReplayedLog> {
     let mut batches = BatchReader::after(room, &state)?;
-    let mut last = None;
     while let Some(batch) = batches.next_until(until)? {
-        last = batch.first().map(|(line, first)| LastBatch {
-            from: line.at,
-            seq: first.seq,
-        });
         for (line, record) in batch {
             let tip = LogTip {
                 at: line.at,
@@ -114,7 +91,6 @@ fn replay_from(
         state,
         damage: batches.damage,
         read: batches.read,
-        last,
     })
 }
 

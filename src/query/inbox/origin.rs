@@ -5,7 +5,7 @@
 use super::InboxMessage;
 use crate::base::error::Result;
 use crate::disk::layout;
-use crate::log::CommitNote;
+use crate::log::LogTip;
 use crate::log::find::RecordFinder;
 use crate::log::state::{self, RoomState};
 use crate::message::copy::MessageCopies;
@@ -79,8 +79,8 @@ impl AuthorChecker<'_> {
         let Some(seq) = mail.seq else {
             return Ok(false);
         };
-        let noted = CommitNote::read(&self.room.dir)?;
-        if noted.is_none_or(|noted| noted.tip.seq < seq) {
+        let tip = LogTip::read(&self.room.dir)?;
+        if tip.is_none_or(|tip| tip.seq < seq) {
             return Ok(false);
         }
         Ok(self.records.line(seq)?.is_none())

@@ -188,7 +188,7 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
 struct IncompleteEnd {
     /// A description for people.
     what: String,
-    /// True if the room shows a later record: the end was committed, and no router starts.
+    /// True if the room shows a later record: the log has lost records, and no router starts.
     is_lost: bool,
 }
 
@@ -201,7 +201,7 @@ fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<IncompleteEnd
     lost.retain(|witness| witness.seq > state.seq);
     let is_lost = !lost.is_empty();
     let end = if lost.is_empty() {
-        "the next pass moves it to quarantine".to_owned()
+        "the next pass cuts it off".to_owned()
     } else {
         let lost = evidence::describe(&lost, state.seq);
         format!("{lost}; `mailbag log verify` shows how to restore it")

@@ -19,7 +19,7 @@ use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::Router;
 pub use crate::router::RouterTotals;
 use crate::router::projections::ReconcileCause;
-use crate::router::recover::{file_system_time, note_failed_sync, recover};
+use crate::router::recover::{file_system_time, note_end, recover};
 use crate::router::temporary;
 use crate::router::upkeep::receipts::InboxSelection;
 use crate::router::watcher::{FileHint, RouterEvent, RouterEvents};
@@ -71,7 +71,7 @@ pub fn run(room: &Room, options: &RouterOptions, ready: fn(&ReadyReport)) -> Res
             return Err(Error::busy(what, "one is enough; it does the work"));
         }
     };
-    note_failed_sync(&room.dir, run_with(room, lock, options, ready)).map(PassResult::Routed)
+    note_end(&room.dir, run_with(room, lock, options, ready)).map(PassResult::Routed)
 }
 
 fn run_with(

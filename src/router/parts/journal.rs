@@ -27,6 +27,8 @@ pub(crate) struct Journal {
     snapshot_bytes: u64,
     tally: RouterTotals,
     open: OpenBatch,
+    /// The end of the batch whose commit has begun and has not succeeded, and its work.
+    unsure: Option<(LogTip, RouterTotals)>,
 }
 
 /// The work of a router since it started.
@@ -56,6 +58,16 @@ pub struct RouterTotals {
     pub waiting: usize,
 }
 
+impl RouterTotals {
+    /// Adds the work of a batch.
+    fn add(&mut self, batch: RouterTotals) {
+        self.accepted += batch.accepted;
+        self.copies += batch.copies;
+        self.rejected += batch.rejected;
+        self.duplicates += batch.duplicates;
+    }
+}
+
 /// A batch of records that are judged and applied, and not in the log yet.
 #[derive(Default)]
 struct OpenBatch {
@@ -75,6 +87,7 @@ impl Journal {
             snapshot_bytes: 0,
             tally: RouterTotals::default(),
             open: OpenBatch::default(),
+            unsure: None,
         }
     }
 
@@ -83,9 +96,17 @@ impl Journal {
         self.lock.note_step()
     }
 
-    /// Drops everything that is not in the log, and continues from what recovery found there.
-    pub(crate) fn restart(&mut self, log: Log, state: RoomState) {
+    /// Drops everything that is not in the log, and continues from the log that recovery found. Returns true if its last
+    /// batch is the one whose commit failed.
+    pub(crate) fn restart(&mut self, log: Log, state: RoomState) -> bool {
         (self.log, self.state, self.open) = (log, state, OpenBatch::default());
+        match self.unsure.take() {
+            Some((tip, tally)) if tip == self.state.tip() => {
+                self.tally.add(tally);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The state after the last judged record.
@@ -211,13 +232,12 @@ impl Journal {
             seq: self.state.seq,
             hash: hash(&bytes[(at.offset - first.offset) as usize..]),
         };
+        self.unsure = Some((tip, tally));
         self.log.append(&bytes)?;
         self.log.commit(tip)?;
+        self.unsure = None;
         self.state.end_batch(tip);
-        self.tally.accepted += tally.accepted;
-        self.tally.copies += tally.copies;
-        self.tally.rejected += tally.rejected;
-        self.tally.duplicates += tally.duplicates;
+        self.tally.add(tally);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Evidence of records that the log once had: the router's note, and the numbers of originals in `sent/`.
+//! Evidence of records that the log once had: `spool/tip`, and the numbers of originals in `sent/`.
 //!
 //! A log that is older than its evidence was restored, shortened or replaced. A router that started from it would use
 //! numbers again, and would deliver messages again.
@@ -9,7 +9,7 @@ use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::disk::{Dir, layout};
 use crate::log::state::{ReplayedLog, RoomState};
-use crate::log::{CommitNote, LogTip};
+use crate::log::LogTip;
 use crate::room::Room;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -37,27 +37,24 @@ impl fmt::Display for EvidenceFile {
 }
 
 impl EvidenceFile {
-    fn of_tip(file: &str, tip: &LogTip) -> EvidenceFile {
+    fn of_tip(tip: &LogTip) -> EvidenceFile {
         EvidenceFile {
-            file: file.into(),
+            file: layout::TIP.into(),
             seq: tip.seq,
             hash: Some(tip.hash),
         }
     }
 }
 
-/// Whether the router's note has a later record than this state. Reads one small file.
+/// Returns true if `spool/tip` has a later record than this state. Reads one small file.
 pub fn is_after(room: &Room, state: &RoomState) -> Result<bool> {
-    Ok(CommitNote::read(&room.dir)?.is_some_and(|noted| noted.tip.seq > state.seq))
+    Ok(LogTip::read(&room.dir)?.is_some_and(|tip| tip.seq > state.seq))
 }
 
 /// The newest record that each kind of file in the room shows.
 pub fn newest(room: &Room) -> Result<Vec<EvidenceFile>> {
     let mut found = Vec::new();
-    found.extend(
-        CommitNote::read(&room.dir)?
-            .map(|noted| EvidenceFile::of_tip(layout::COMMITTED, &noted.tip)),
-    );
+    found.extend(LogTip::read(&room.dir)?.as_ref().map(EvidenceFile::of_tip));
     found.extend(newest_sent(&room.dir)?);
     found.retain(|witness| witness.seq > 0);
     Ok(found)
@@ -65,24 +62,21 @@ pub fn newest(room: &Room) -> Result<Vec<EvidenceFile>> {
 
 /// The files with a record that the log does not have, or has with other content.
 ///
-/// The files of agents are read only if the newest segment was written to after the router's note, because then the room has
-/// no cheaper evidence. So the usual start needs one `fstatat` call.
-pub fn against(room: &Dir, replayed: &ReplayedLog) -> Result<Vec<EvidenceFile>> {
-    let state = &replayed.state;
-    let noted = CommitNote::read(room)?;
+/// The files of agents are read only if `spool/tip` is missing or is not the end of the log, so that the usual start
+/// reads one small file.
+pub fn against(room: &Dir, state: &RoomState) -> Result<Vec<EvidenceFile>> {
+    let tip = LogTip::read(room)?;
+    if tip == Some(state.tip()) {
+        return Ok(Vec::new());
+    }
     let mut found = Vec::new();
-    if let Some(tip) = noted.as_ref().map(|noted| &noted.tip)
+    if let Some(tip) = tip
         && state.gaps.of(tip.seq).is_none()
-        && *tip != state.tip()
-        && !is_in(tip, room, state)?
+        && !is_in(&tip, room, state)?
     {
-        found.push(EvidenceFile::of_tip(layout::COMMITTED, tip));
+        found.push(EvidenceFile::of_tip(&tip));
     }
-    let is_sealed =
-        replayed.damage.is_none() && noted.map_or(Ok(false), |noted| noted.is_sealed(room))?;
-    if !found.is_empty() || !is_sealed {
-        found.extend(newest_sent(room)?.filter(|witness| witness.seq > state.seq));
-    }
+    found.extend(newest_sent(room)?.filter(|witness| witness.seq > state.seq));
     Ok(found)
 }
 
@@ -92,7 +86,7 @@ fn is_in(tip: &LogTip, room: &Dir, state: &RoomState) -> Result<bool> {
 
 /// Fails if the room has evidence against the log.
 pub fn check(room: &Dir, replayed: &ReplayedLog) -> Result<()> {
-    let found = against(room, replayed)?;
+    let found = against(room, &replayed.state)?;
     if found.is_empty() {
         Ok(())
     } else {

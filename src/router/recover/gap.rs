@@ -1,12 +1,12 @@
 //! Lost records that a person abandons. The log continues with numbers above all numbers that the room has shown.
 
 use super::evidence::{self, EvidenceFile};
-use super::{damage, make_durable, replay};
+use super::{make_durable, replay};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::Log;
+use crate::log::{Log, LogPosition};
 use crate::log::state::{BatchDamage, ReplayedLog, RoomState};
 use crate::message::gap::LogGap;
 use crate::message::id;
@@ -36,11 +36,9 @@ pub fn find_loss(room: &Room) -> Result<Option<LogLoss>> {
 
 fn loss(room: &Room, replayed: &ReplayedLog) -> Result<Option<LogLoss>> {
     let state = &replayed.state;
-    let mut evidence = evidence::against(&room.dir, replayed)?;
-    if let Some(damage) = replayed
-        .damage
-        .as_ref()
-        .filter(|damage| damage::reject_missing_claims(&room.dir, damage).is_err())
+    let mut evidence = evidence::against(&room.dir, state)?;
+    if !evidence.is_empty()
+        && let Some(damage) = &replayed.damage
     {
         evidence.push(damaged_record(&room.dir, state, damage)?);
     }
@@ -77,6 +75,17 @@ fn damaged_record(room: &Dir, state: &RoomState, damage: &BatchDamage) -> Result
     })
 }
 
+/// Copies everything after the last complete batch into a file beside the segments.
+fn keep_damaged_end(room: &Dir, damage: &BatchDamage) -> Result<()> {
+    let mut end = Vec::new();
+    for line in log::read(room, damage.from)? {
+        end.extend(line?.bytes);
+    }
+    let LogPosition { segment, offset } = damage.from;
+    let name = layout::given_up(segment, offset);
+    room.sub(layout::LOG)?.replace(name, &end)
+}
+
 /// Records that the lost records are abandoned. Returns `None` if no record is lost. After a kill, either no or all
 /// records of the gap are in the log.
 pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
@@ -86,18 +95,14 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     let Some(loss) = loss(room, &replayed)? else {
         return Ok(None);
     };
-    let ReplayedLog {
-        state,
-        damage,
-        last,
-        ..
-    } = replayed;
-    make_durable(room, &spool, &state, last)?;
+    let ReplayedLog { state, damage, .. } = replayed;
     if let Some(damage) = &damage {
-        damage::set_aside(&room.dir, damage)?;
+        keep_damaged_end(&room.dir, damage)?;
     }
-    // The note is evidence, so it must not be replaced before the record is in the log.
-    let log = Log::open_unshown(&room.dir, state.tip())?;
+    make_durable(room, &spool)?;
+    log::renew(&room.dir, state.end)?;
+    // `spool/tip` is evidence, so it is replaced only after the record is in the log.
+    let log = Log::open(&room.dir, state.tip())?;
     let mut journal = Journal::new(lock, log, state);
     let id = journal.check_room(room)?;
     for record in records(journal.state(), id, &loss) {

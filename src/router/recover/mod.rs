@@ -1,59 +1,73 @@
 //! Recovery from any state that a kill or a power cut leaves on disk. It enters the steps in the middle.
 
-mod damage;
+mod boot;
 pub mod evidence;
 mod gap;
 mod leftovers;
 mod twice_named;
 
+pub use boot::{note_end, note_failed_sync};
 pub use gap::{LogLoss, accept_gap, find_loss};
 
-use crate::base::error::{Error, ErrorClass, ErrorContext, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::test_sizes;
-use crate::disk::{Barrier, Dir, can_sync_all, layout, machine};
+use crate::disk::{Barrier, can_sync_all, layout};
 use crate::log;
 use crate::log::Log;
-use crate::log::state::{self, LastBatch, OpenRecord, ReplayedLog, RoomState};
+use crate::log::state::{self, OpenRecord, ReplayedLog, RoomState};
 use crate::room::outbox::UnreadyFiles;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use crate::router::parts::{DeliveryProgress, RouterStorage, claim_item};
 use crate::router::projections::ReconcileCause;
 use crate::router::steps::commit::CommittedBatch;
-use crate::router::{RecoveredRoom, Router, temporary};
+use crate::router::{RecoveredRoom, Router, can_recover, temporary};
 use rustix::fs::FileType;
 use std::collections::HashSet;
 
 /// Recovers the room, so that only new mail is left to route.
 ///
 /// Committed messages are delivered. Staged files without a record are removed: their claims still exist and are read
-/// again. An incomplete last batch was never committed and is set aside. All reasons to reject a room are checked
-/// before the first change.
+/// again. An incomplete last batch has no effect and is cut off. All reasons to reject a room are checked before the
+/// first change.
 pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<Router> {
     let turn = RoomTurn::new(&room.dir, lock.patience())?;
-    let found = restore(&room)?;
+    let cache = if boot::has_ended_cleanly(&room.dir) {
+        SystemCache::Trusted
+    } else {
+        SystemCache::Distrusted
+    };
+    let found = restore(&room, cache)?;
     let mut router = Router::new(room, lock, turn, patience, found)?;
-    router.resume()?;
-    router.reconcile_all()?;
+    router.resume(cache)?;
     Ok(router)
 }
 
+/// Whether the bytes that this process reads are on the disk after the next sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SystemCache {
+    /// The last router ended cleanly in this boot.
+    Trusted,
+    /// A sync may have failed: then the cache has bytes that no sync writes to the disk. Or the machine stopped: then
+    /// files that are never synced may have holes, and copies may have two names.
+    Distrusted,
+}
+
 /// Reads the log, and brings the spool to the same point.
-fn restore(room: &Room) -> Result<RecoveredRoom> {
+fn restore(room: &Room, cache: SystemCache) -> Result<RecoveredRoom> {
     let spool = Spool::open(&room.dir)?;
     let replayed = replay(room)?;
-    check_end(&room.dir, &replayed)?;
+    evidence::check(&room.dir, &replayed)?;
+    boot::note_start(&room.dir)?;
     let ReplayedLog {
         mut state,
         damage,
         read,
-        last,
-        ..
     } = replayed;
-    make_durable(room, &spool, &state, last)?;
-    if let Some(damage) = &damage {
-        damage::set_aside(&room.dir, damage)?;
+    make_durable(room, &spool)?;
+    if cache == SystemCache::Distrusted || damage.is_some() {
+        log::renew(&room.dir, state.end)?;
     }
     if let Err(e) = check_place(room) {
         tracing::warn!("{}", temporary(e)?);
@@ -61,7 +75,7 @@ fn restore(room: &Room) -> Result<RecoveredRoom> {
     clear_stage(&spool, &state)?;
     leftovers::remove_leftovers(room)?;
     twice_named::finish(&room.dir, &spool, &state)?;
-    if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
+    if cache == SystemCache::Distrusted {
         twice_named::finish_moves_of_recipients(&room.dir, &state)?;
     }
     if state.index.is_due(state.end) || is_worth_a_snapshot(room, read)? {
@@ -71,6 +85,7 @@ fn restore(room: &Room) -> Result<RecoveredRoom> {
         }
     }
     let log = Log::open(&room.dir, state.tip())?;
+    log.write_tip();
     Ok(RecoveredRoom { log, spool, state })
 }
 
@@ -98,15 +113,6 @@ fn replay(room: &Room) -> Result<ReplayedLog> {
     Ok(replayed)
 }
 
-/// Fails if a file of the room shows that the log has lost a record, or that its damaged end was committed.
-pub fn check_end(room: &Dir, replayed: &ReplayedLog) -> Result<()> {
-    evidence::check(room, replayed)?;
-    replayed
-        .damage
-        .as_ref()
-        .map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
-}
-
 /// Returns true if the next start saves more than a new snapshot costs. Each command that makes a pass reads the
 /// log from the snapshot on. The size of snapshots stays in proportion to the log.
 fn is_worth_a_snapshot(room: &Room, read: u64) -> Result<bool> {
@@ -126,58 +132,15 @@ fn check_place(room: &Room) -> Result<()> {
     }
 }
 
-/// Makes the next recovery search for holes if a sync failed, because files that were not durable may have lost data.
-/// Every recovery writes the log's last batch again, but the conversations are too large for that.
-pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
-    if matches!(done, Err(Error::Sync { .. }))
-        && let Err(e) = room
-            .sub(layout::SPOOL)
-            .and_then(|spool| spool.remove(layout::BOOT))
-    {
-        tracing::debug!("{e}; a conversation may show a hole until the next boot");
-    }
-    done
-}
-
-/// Makes the data that recovery read durable. It may be in memory only, and a power cut would repeat its effects.
-///
-/// A sync is enough for data that was never synced. The sync of the log's last batch may have failed: then the system
-/// no longer knows that the batch is not on disk, and only a second write gets it there. Every earlier batch was
-/// durable before the next batch began, and the staged files of every batch before its records.
-fn make_durable(
-    room: &Room,
-    spool: &Spool,
-    state: &RoomState,
-    last: Option<LastBatch>,
-) -> Result<()> {
-    if let Some(last) = last
-        && !is_acted_upon(spool, state, last)?
-    {
-        log::rewrite(&room.dir, last.from, state.end)?;
-    }
+/// Makes the data that recovery read durable. It may be in memory only, and a power cut would repeat its effects. This is
+/// not enough for the last batch of the log if its sync has failed.
+fn make_durable(room: &Room, spool: &Spool) -> Result<()> {
     let mut barrier = Barrier::new(room.dir.clone());
     barrier.everything();
     if !can_sync_all() {
         collect_by_hand(room, spool, &mut barrier)?;
     }
     barrier.pass()
-}
-
-/// A batch has no effect before it is durable, so a moved claim or copy shows that it is durable.
-fn is_acted_upon(spool: &Spool, state: &RoomState, last: LastBatch) -> Result<bool> {
-    for open in state.open.range(last.seq..).map(|(_, open)| open) {
-        if let Some(claim) = &open.claim
-            && spool.claims.stat(claim)?.is_none()
-        {
-            return Ok(true);
-        }
-        for delivery in open.deliveries() {
-            if !spool.is_staged(&delivery)? {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 // Adds all data that recovery reads to the barrier, on systems without a call that syncs a whole file system.
@@ -238,15 +201,8 @@ fn reject_mixed_room(room: &Room, state: &RoomState) -> Result<()> {
     Ok(())
 }
 
-/// Removes staged files without an open record, which were never committed. A file is quarantined if it had a claim
-/// and the claim is missing.
+/// Removes staged files without an open record: their batch was not committed, or all its effects are done.
 fn clear_stage(spool: &Spool, state: &RoomState) -> Result<()> {
-    let claims: HashSet<u64> = spool
-        .claimed()?
-        .iter()
-        .filter_map(|name| layout::read_claim(name))
-        .map(|claim| claim.number)
-        .collect();
     let awaited: HashSet<String> = state
         .open
         .values()
@@ -254,58 +210,31 @@ fn clear_stage(spool: &Spool, state: &RoomState) -> Result<()> {
         .map(|delivery| delivery.staged)
         .collect();
     for name in spool.staged()? {
-        if awaited.contains(&name) {
-            continue;
-        }
-        match layout::read_staged(&name) {
-            Some((_, claim)) if claim == 0 || claims.contains(&claim) => {
-                spool.stage.remove(&name)?
-            }
-            _ => {
-                tracing::warn!(
-                    name,
-                    "a staged file that no record explains was set aside in spool/quarantine"
-                );
-                spool.quarantine(&name)?;
-            }
+        if !awaited.contains(&name) {
+            spool.stage.remove(&name)?;
         }
     }
     Ok(())
 }
 
 impl Router {
-    /// Recovers the room in the running router, after a batch failed. A call that failed once is tried again.
-    pub(super) fn recover_here(&mut self) -> Result<()> {
+    /// Drops the state, and reads the room again after a batch failed. A call that failed once is tried again: a sync
+    /// also reports the failure of an earlier one. Returns true if the log has the batch.
+    pub(super) fn restore_here(&mut self, cache: SystemCache) -> Result<bool> {
         let room = self.config.room();
-        let found = match restore(room) {
-            Err(e) if e.class() == ErrorClass::Temporary => restore(room),
+        let found = match restore(room, cache) {
+            Err(e) if can_recover(&e) => restore(room, SystemCache::Distrusted),
             found => found,
         };
         let RecoveredRoom { log, spool, state } = found?;
         self.storage = RouterStorage::new(self.config.dir(), spool);
-        self.journal.restart(log, state);
         self.progress = DeliveryProgress::default();
-        self.resume()?;
-        self.reconcile(ReconcileCause::Recovery)
+        Ok(self.journal.restart(log, state))
     }
 
-    /// Compares the projections with the log. Projections without syncs may have lost data when the machine stopped,
-    /// so the first recovery after a boot searches for holes.
-    fn reconcile_all(&mut self) -> Result<()> {
-        let spool = self.config.dir().sub(layout::SPOOL)?;
-        if !is_first_after_boot(&spool) {
-            return self.reconcile(ReconcileCause::Recovery);
-        }
-        self.reconcile(ReconcileCause::Holes)?;
-        let boot = machine::boot().unwrap_or_default();
-        if let Err(e) = spool.show(layout::BOOT, boot.as_bytes()) {
-            tracing::debug!("{e}; the next recovery looks for holes again");
-        }
-        Ok(())
-    }
-
-    /// Delivers and retires committed records, and queues the claims without a record.
-    fn resume(&mut self) -> Result<()> {
+    /// Delivers and retires committed records, queues the claims without a record, and compares the projections with the
+    /// log.
+    pub(super) fn resume(&mut self, cache: SystemCache) -> Result<()> {
         let state = self.journal.state();
         let recorded: HashSet<&str> = state
             .open
@@ -327,14 +256,11 @@ impl Router {
             let committed = CommittedBatch::again(self.journal.state(), batch.iter().copied());
             self.complete(committed)?;
         }
-        Ok(())
+        self.reconcile(match cache {
+            SystemCache::Trusted => ReconcileCause::Recovery,
+            SystemCache::Distrusted => ReconcileCause::Holes,
+        })
     }
-}
-
-/// Returns true if no recovery has completed since the machine started.
-fn is_first_after_boot(spool: &Dir) -> bool {
-    let known = spool.read(layout::BOOT, limits::NOTE_BYTES).ok().flatten();
-    known.is_none_or(|known| known != machine::boot().unwrap_or_default().as_bytes())
 }
 
 /// The time of the room's file system: the change time of a file that was written just now.

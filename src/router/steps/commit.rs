@@ -30,6 +30,13 @@ pub(in crate::router) struct CommitStep<'a> {
 }
 
 impl CommittedBatch {
+    pub(in crate::router) fn of(staged: StagedBatch) -> CommittedBatch {
+        CommittedBatch {
+            seqs: staged.seqs,
+            accepted: staged.accepted,
+        }
+    }
+
     /// The open records of these numbers, after a kill or for another try. Projections have them already or find them
     /// in the log.
     pub(in crate::router) fn again(
@@ -59,14 +66,29 @@ impl CommitStep<'_> {
     /// Passes the barrier, appends once, and syncs the log. The batch has no effect before the sync.
     ///
     /// S3 → S4: committed = +log
-    pub(in crate::router) fn run(self, staged: StagedBatch) -> Result<CommittedBatch> {
+    pub(in crate::router) fn run(mut self, staged: &StagedBatch) -> Result<()> {
         if self.journal.has_records() {
             self.storage.barrier()?;
             self.journal.commit()?;
-            self.progress.settled(&staged.settled);
-            self.receipts.committed(self.config.dir());
-            self.links.committed();
+            self.note_records(staged);
         }
+        self.note_judged(staged);
+        Ok(())
+    }
+
+    /// Notes that recovery has found the batch in the log.
+    pub(in crate::router) fn recovered(mut self, staged: &StagedBatch) {
+        self.note_records(staged);
+        self.note_judged(staged);
+    }
+
+    fn note_records(&mut self, staged: &StagedBatch) {
+        self.progress.settled(&staged.settled);
+        self.receipts.committed(self.config.dir());
+        self.links.committed();
+    }
+
+    fn note_judged(&mut self, staged: &StagedBatch) {
         self.notices.committed();
         self.intake.committed(&staged.claims);
         for claim in &staged.claims {
@@ -78,9 +100,5 @@ impl CommitStep<'_> {
         if staged.settles_registry {
             self.progress.registry_settled();
         }
-        Ok(CommittedBatch {
-            seqs: staged.seqs,
-            accepted: staged.accepted,
-        })
     }
 }

@@ -15,29 +15,13 @@ impl LogWatch {
     /// or appeared.
     pub fn new(room: &Dir, on_change: impl Fn() + Send + 'static) -> Result<LogWatch> {
         let path = room.make(layout::LOG)?.path().to_path_buf();
-        // Appended lines count when the router has noted that they are committed.
-        let spool = room.make(layout::SPOOL)?.path().to_path_buf();
-        let (log, note) = (path.clone(), room.at(layout::COMMITTED));
         // Reading the log must not wake the reader.
         let mut watcher = start(
             &path,
             EventKindMask::CORE,
-            move |event: notify::Result<Event>| {
-                let is_of_log = event.map_or(true, |event| {
-                    event.need_rescan()
-                        || event
-                            .paths
-                            .iter()
-                            .any(|path| path.starts_with(&log) || *path == note)
-                });
-                if is_of_log {
-                    on_change();
-                }
-            },
+            move |_: notify::Result<Event>| on_change(),
         )?;
-        for path in [path, spool] {
-            add(&mut watcher, &path)?;
-        }
+        add(&mut watcher, &path)?;
         Ok(LogWatch { _watcher: watcher })
     }
 }
