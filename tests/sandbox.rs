@@ -239,7 +239,7 @@ fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
     // P97
     let world = World::alice_and_bob();
     world.send("alice", "bob", "before");
-    let holder = json!({"pid": 1, "mode": "run", "since": "2026-01-01T00:00:00Z"});
+    let holder = json!({"pid": 1, "mode": "pass", "since": "2026-01-01T00:00:00Z"});
     let held = File::open(world.write("spool/lock", format!("{holder}\n"))).expect("the lock");
     held.lock().expect("nobody routes");
     let begun = Instant::now();

@@ -5,16 +5,15 @@
 
 use super::directory::synced;
 use super::fs::{Meta, Open};
+use super::git::resolved;
 use super::root::root;
-use super::{Dir, File, paths};
+use super::{Dir, paths};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::process;
 use crate::disk::paths::PathQuestions;
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The most symbolic links in a chain.
 const LINKS: usize = 40;
@@ -39,25 +38,18 @@ impl UserFile {
     /// Reads a file of at most `most` bytes. A missing file is not an error.
     pub fn read(path: &Path, most: u64) -> Result<UserFile> {
         let real = behind_links(path)?;
-        let none = UserFile {
-            path: path.to_path_buf(),
-            real: real.clone(),
-            there: None,
-            program: false,
-        };
-        let Some((dir, name)) = place(&real)? else {
-            return Ok(none);
-        };
-        let Some(meta) = dir.stat(&name)? else {
-            return Ok(none);
-        };
-        let Some(bytes) = dir.read(&name, most)? else {
-            return Ok(none);
-        };
-        let there = ExistingFile { bytes, meta };
+        let mut there = None;
+        if let Some((dir, name)) = place(&real)?
+            && let Some(meta) = dir.stat(&name)?
+            && let Some(bytes) = dir.read(&name, most)?
+        {
+            there = Some(ExistingFile { bytes, meta });
+        }
         Ok(UserFile {
-            there: Some(there),
-            ..none
+            path: path.to_path_buf(),
+            real,
+            there,
+            program: false,
         })
     }
 
@@ -71,7 +63,7 @@ impl UserFile {
 
     /// The permissions of the file, if it exists.
     pub fn mode(&self) -> Option<u32> {
-        self.there.as_ref().map(|there| there.meta.mode & 0o777)
+        self.meta().map(|meta| meta.mode & 0o777)
     }
 
     /// Fails if another user except root could have written or replaced the file.
@@ -107,20 +99,8 @@ impl UserFile {
     /// The resolved path, if links lead it out of a directory.
     pub fn led_out_of(&self, directory: &Path) -> Result<Option<PathBuf>> {
         let inside = directory.real_path().doing("find", directory)?;
-        let existing = self.real.ancestors().find_map(|above| {
-            let rest = self.real.strip_prefix(above).ok()?;
-            Some((above.real_path().ok()?, rest))
-        });
-        let (above, rest) = existing.unwrap_or((PathBuf::new(), Path::new("")));
-        // The missing part of a path cannot contain links, but it can contain `..`.
-        let leaves = rest.components().any(|part| part == Component::ParentDir);
-        if above.starts_with(&inside) && !leaves {
-            return Ok(None);
-        }
-        if rest.as_os_str().is_empty() {
-            return Ok(Some(above));
-        }
-        Ok(Some(above.join(rest)))
+        let real = resolved(&self.real);
+        Ok((!real.starts_with(&inside)).then_some(real))
     }
 
     /// The content, if the file exists.
@@ -139,9 +119,8 @@ impl UserFile {
             .real
             .ancestors()
             .skip(1)
-            .find(|above| above.as_os_str().is_empty() || above.is_there());
-        let above = above
-            .filter(|above| !above.as_os_str().is_empty())
+            .map(or_here)
+            .find(|above| above.is_there())
             .unwrap_or(Path::new("."));
         if !above.leads_to_directory() {
             return Err(not_writable("is not a directory", above));
@@ -161,32 +140,29 @@ impl UserFile {
 
     /// As [`UserFile::write`], with the permissions of another file.
     fn replace(&self, bytes: &[u8], like: Option<&ExistingFile>) -> Result<()> {
-        let parent = self
-            .real
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+        let parent = parent_of(&self.real);
         paths::make_directory(parent).doing("create the directory", parent)?;
         let Some((dir, name)) = place(&self.real)? else {
             return self.gone();
         };
-        let mut temporary = OsString::from(".");
-        temporary.push(&name);
-        temporary.push(format!(".{}.tmp", process::id()));
-        clear_drafts(&dir, &name)?;
-        // The draft is locked until it has its name.
+        let draft = draft_of(&name);
+        dir.remove(&draft)?;
         let written = self
-            .draft(&dir, &temporary, bytes, like)
-            .and_then(|_locked| {
-                if !self.is_same(&dir, &name)? {
+            .write_draft(&dir, &draft, bytes, like)
+            .and_then(|()| {
+                if dir.stat(&name)? != self.meta() {
                     return self.gone();
                 }
-                dir.put_over(&temporary, &dir, &name)
+                dir.put_over(&draft, &dir, &name)
             });
         if written.is_err() {
-            let _ = dir.remove(&temporary);
+            let _ = dir.remove(&draft);
         }
         written.and_then(|()| dir.sync())
+    }
+
+    fn meta(&self) -> Option<Meta> {
+        self.there.as_ref().map(|there| there.meta)
     }
 
     /// Saves the content in a backup file with the same permissions. A kill leaves the whole backup or none.
@@ -199,16 +175,19 @@ impl UserFile {
         }
     }
 
-    /// Removes the file. If the file has changed since it was read, it fails and removes nothing.
+    /// Removes the file, and the draft that a killed process left. If the file has changed since it was read, it fails and
+    /// removes nothing.
     pub fn remove(&self) -> Result<()> {
         let Some((dir, name)) = place(&self.real)? else {
             return Ok(());
         };
-        match &self.there {
-            Some(there) if !dir.remove_if_same(&name, &there.meta)? => self.gone(),
-            Some(_) => dir.sync(),
-            None => Ok(()),
+        if let Some(meta) = self.meta()
+            && !dir.remove_if_same(&name, &meta)?
+        {
+            return self.gone();
         }
+        dir.remove(draft_of(&name))?;
+        dir.sync()
     }
 
     /// Removes empty directories above the file, up to the first one with a name that `is_own` rejects.
@@ -225,64 +204,45 @@ impl UserFile {
         Ok(())
     }
 
-    /// Returns true if a killed process left drafts of this file or, if the file does not exist, an empty directory for
+    /// Returns true if a killed process left a draft of this file or, if the file does not exist, an empty directory for
     /// it with a name that `is_own` accepts.
     pub fn has_remains(&self, is_own: impl Fn(&str) -> bool) -> Result<bool> {
-        let has_drafts = match place(&self.real)? {
-            Some((dir, name)) => !drafts(&dir, &name)?.is_empty(),
-            None => false,
-        };
-        let above = self
+        let place = place(&self.real)?;
+        if let Some((dir, name)) = &place
+            && dir.stat(draft_of(name))?.is_some()
+        {
+            return Ok(true);
+        }
+        let mut above = self
             .real
             .ancestors()
             .skip(1)
             .take_while(|above| name_of(above).is_some_and(&is_own));
-        let nearest = above.into_iter().find_map(|above| Dir::open(above).ok());
-        let is_nearest_empty = nearest
-            .and_then(|dir| dir.list().ok())
-            .is_some_and(|mut entries| entries.next().is_none());
-        Ok(has_drafts || self.there.is_none() && is_nearest_empty)
+        let nearest = above.find_map(|above| Dir::open(above).ok());
+        let mut entries = nearest.and_then(|dir| dir.list().ok());
+        let is_empty = entries.as_mut().is_some_and(|entries| entries.next().is_none());
+        Ok(self.there.is_none() && is_empty)
     }
 
-    /// Removes the drafts that killed processes left.
-    pub fn clear_drafts(&self) -> Result<()> {
-        match place(&self.real)? {
-            Some((dir, name)) => clear_drafts(&dir, &name),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes a new file with the permissions of another. Its content is durable, its name is not. It is locked while it
-    /// is open.
-    fn draft(
+    /// Writes a new file with the permissions of another. Its content is durable, its name is not.
+    fn write_draft(
         &self,
         dir: &Dir,
         name: &OsString,
         bytes: &[u8],
         like: Option<&ExistingFile>,
-    ) -> Result<File> {
+    ) -> Result<()> {
         let mut file = dir.create(name, b"")?;
-        // Fails only on a file system without locks.
-        let _ = file.try_lock();
-        if self.program && like.is_none() {
-            let mode = file.meta().doing_in("look at", dir.path(), name)?.mode;
-            file.set_mode(mode | 0o100 | (mode & 0o044) >> 2).doing_in(
-                "set the permissions of",
-                dir.path(),
-                name,
-            )?;
-        }
-        if let Some(there) = like {
-            file.set_mode(there.meta.mode)
-                .doing_in("set the permissions of", dir.path(), name)?;
-        }
+        let new = file.meta().doing_in("look at", dir.path(), name)?.mode;
+        let mode = match like {
+            Some(there) => there.meta.mode,
+            None if self.program => new | 0o100 | (new & 0o044) >> 2,
+            None => new,
+        };
+        file.set_mode(mode)
+            .doing_in("set the permissions of", dir.path(), name)?;
         file.write_all(bytes).doing_in("write", dir.path(), name)?;
-        synced(file.sync(), || dir.at(name))?;
-        Ok(file)
-    }
-
-    fn is_same(&self, dir: &Dir, name: &OsString) -> Result<bool> {
-        Ok(dir.stat(name)? == self.there.as_ref().map(|there| there.meta))
+        synced(file.sync(), || dir.at(name))
     }
 
     fn gone<T>(&self) -> Result<T> {
@@ -322,17 +282,26 @@ fn not_writable(what: &str, path: &Path) -> Error {
 
 /// The opened directory of a path, and the name in it. `None` if the directory does not exist.
 fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
     let Some(name) = path.file_name() else {
         return Ok(None);
     };
-    match Dir::open(parent) {
+    match Dir::open(parent_of(path)) {
         Ok(dir) => Ok(Some((dir, name.to_owned()))),
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        Err(e) if e.is_missing() => Ok(None),
         Err(e) => Err(e),
+    }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    or_here(path.parent().unwrap_or(path))
+}
+
+/// The directory, which is the working directory if the path is empty.
+fn or_here(directory: &Path) -> &Path {
+    if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
     }
 }
 
@@ -341,33 +310,9 @@ fn name_of(path: &Path) -> Option<&str> {
     path.file_name().and_then(OsStr::to_str)
 }
 
-/// Removes the drafts of a file that killed processes left.
-fn clear_drafts(dir: &Dir, name: &OsStr) -> Result<()> {
-    drafts(dir, name)?
+/// The name of the new version of a file while it is written.
+fn draft_of(name: &OsStr) -> OsString {
+    [OsStr::new("."), name, OsStr::new(".mailbag.tmp")]
         .into_iter()
-        .try_for_each(|draft| dir.remove(draft))
-}
-
-/// The drafts of a file that killed processes left. A draft is locked while it is written.
-fn drafts(dir: &Dir, name: &OsStr) -> Result<Vec<OsString>> {
-    let mut left = Vec::new();
-    for entry in dir.list()? {
-        let draft = entry?.name;
-        if is_draft(&draft, name)
-            && let Ok(file) = dir.look(&draft)
-            && file.try_lock().is_ok_and(|is_ours| is_ours)
-        {
-            left.push(draft);
-        }
-    }
-    Ok(left)
-}
-
-fn is_draft(draft: &OsStr, name: &OsStr) -> bool {
-    let rest = draft.as_bytes().strip_prefix(b".");
-    let pid = rest.and_then(|rest| {
-        let rest = rest.strip_prefix(name.as_bytes())?;
-        rest.strip_prefix(b".")?.strip_suffix(b".tmp")
-    });
-    pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
+        .collect()
 }

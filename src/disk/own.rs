@@ -3,9 +3,9 @@
 //! A file that another user could have written is never read. The opened directory is checked: no other user can replace a
 //! file in it.
 
-use super::fs::{Meta, make_new_directory};
+use super::fs::Meta;
 use super::{Dir, LockFile};
-use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::error::{Error, Result};
 use crate::disk::paths::PathQuestions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl UserDirectory {
             .ancestors()
             .find(|above| above.is_there())
             .unwrap_or(Path::new("/"));
-        let dir = Dir::open(above)?;
+        let dir = Dir::open_room(above)?;
         // As root with another user's home, this would leave files that this user cannot read.
         let owner = dir.meta()?.uid;
         if owner != 0 && owner != own_user() {
@@ -59,14 +59,7 @@ impl UserDirectory {
                 OWN,
             ));
         }
-        let mut at = dir;
-        for part in path.strip_prefix(above).unwrap_or(path).components() {
-            let made = make_new_directory(&*at.fs, part.as_ref(), 0o700);
-            if made.doing_in("create the directory", at.path(), part)? {
-                at.sync()?;
-            }
-            at = at.sub(part)?;
-        }
+        dir.make(path.strip_prefix(above).unwrap_or(path))?;
         UserDirectory::open(path)?.ok_or_else(|| Error::state(path, "was removed", OWN))
     }
 

@@ -1,5 +1,5 @@
-//! The room's locks: routing, editing the registry, and archiving. The content of a lock file is only a hint for
-//! people: a process number has no meaning in another namespace, and can be reused.
+//! The room's locks: routing, editing the registry, and archiving. A router writes its kind into its lock file. The process
+//! number there is only a hint for people: it has no meaning in another namespace, and can be reused.
 
 use super::Room;
 use crate::base::clock::Stamp;
@@ -58,7 +58,8 @@ impl Room {
                 .try_lock()
                 .doing_in("lock", self.dir.path(), layout::LOCK)?
             {
-                return RouterLock::hold(self.dir.clone(), file, mode).map(LockAttempt::Ours);
+                let lock = RouterLock::hold(self.dir.clone(), file, mode);
+                return Ok(LockAttempt::Ours(lock));
             }
             let holder = self.who_holds(&mut file);
             if holder.mode != RouterMode::Pass {
@@ -151,37 +152,16 @@ impl Room {
         }
     }
 
-    /// The holder of a lock that is held. The second lock shows whether the holder runs continuously. The file contains
-    /// the rest, unless the disk was full.
+    /// The holder of a lock that is held. Without a text, which a full disk may prevent, it counts as a single pass.
     fn who_holds(&self, file: &mut File) -> RouterHolder {
-        let is_continuous = self.is_locked(layout::ROUTING);
-        let said = RouterHolder::read(file);
-        let mode = match (is_continuous, said.as_ref().map(|holder| holder.mode)) {
-            (false, _) => RouterMode::Pass,
-            (true, Some(RouterMode::Run)) => RouterMode::Run,
-            (true, _) => RouterMode::Alongside,
-        };
-        if let Some(holder) = said {
-            return RouterHolder { mode, ..holder };
-        }
-        // A full disk took no text. The second lock's file has the time of the start, the first one the time of the last
-        // step.
-        let begun = if is_continuous {
-            layout::ROUTING
-        } else {
-            layout::LOCK
-        };
-        let since = self
-            .dir
-            .stat(begun)
-            .ok()
-            .flatten()
-            .map(|meta| meta.modified_at().to_string());
-        RouterHolder {
+        RouterHolder::read(file).unwrap_or_else(|| RouterHolder {
             pid: machine::lock_holder(file).unwrap_or_default(),
-            mode,
-            since: since.unwrap_or_default(),
-        }
+            mode: RouterMode::Pass,
+            since: file
+                .meta()
+                .map(|meta| meta.modified_at().to_string())
+                .unwrap_or_default(),
+        })
     }
 
     pub(super) fn is_locked(&self, name: &str) -> bool {
@@ -265,9 +245,6 @@ pub enum LockAttempt {
 /// The right to route in a room. It ends when the value is dropped, or when the process ends.
 pub struct RouterLock {
     dir: Dir,
-    /// The second lock of a continuous router. It is released first, so that a following pass does not look like a
-    /// router.
-    routing: Option<LockFile>,
     file: LockFile,
     mode: RouterMode,
     /// When a step was last noted.
@@ -275,7 +252,7 @@ pub struct RouterLock {
 }
 
 impl RouterLock {
-    fn hold(dir: Dir, file: LockFile, mode: RouterMode) -> Result<RouterLock> {
+    fn hold(dir: Dir, file: LockFile, mode: RouterMode) -> RouterLock {
         let holder = RouterHolder {
             pid: std::process::id(),
             mode,
@@ -284,21 +261,12 @@ impl RouterLock {
         // A full disk must not keep the router from starting.
         let _ = file.put_text(&serde_json::to_string(&holder).expect("a holder is plain data"));
         file.touch();
-        // Set last, so that a process that finds the lock held reads the content of the current holder.
-        let routing = if mode == RouterMode::Pass {
-            None
-        } else {
-            let routing = dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?;
-            routing.touch();
-            Some(routing)
-        };
-        Ok(RouterLock {
+        RouterLock {
             dir,
-            routing,
             file,
             mode,
             step: Instant::now(),
-        })
+        }
     }
 
     /// Notes that the holder makes progress, at most once a second. Fails as [`RouterLock::check`].
@@ -347,7 +315,6 @@ impl RouterLock {
 
 impl Drop for RouterLock {
     fn drop(&mut self) {
-        drop(self.routing.take());
         let _ = self.file.put_text("");
     }
 }

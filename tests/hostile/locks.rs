@@ -27,7 +27,6 @@ fn a_lock_cannot_be_held_by_another_user() {
         .expect("its own directory");
     let locks = [
         "spool/lock",
-        "spool/routing.lock",
         "spool/wanted",
         "spool/registry.lock",
         "spool/archive.lock",
@@ -75,9 +74,8 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     world.ok("join alice --session s1");
     drop(world.router(""));
     let pid = format!("process {} holds", std::process::id());
-    let cases: [(&str, &[&str]); 4] = [
+    let cases: [(&str, &[&str]); 3] = [
         ("spool/registry.lock", &["agent", "add", "carol"]),
-        ("spool/routing.lock", &["run"]),
         ("sessions/.lock", &["join", "alice", "--session", "s1"]),
         ("spool/archive.lock", &["archive", "--older-than", "1d"]),
     ];

@@ -2,6 +2,7 @@
 
 use crate::world::{World, wait};
 use rustix::process::Signal;
+use serde_json::json;
 use std::time::{Duration, SystemTime};
 
 #[test]
@@ -50,14 +51,13 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
 fn a_router_that_hangs_is_reported_after_a_minute_without_a_step() {
     // P343
     let world = World::alice_and_bob();
+    let holder = json!({"pid": 1, "mode": "run", "since": "2026-01-01T00:00:00Z"});
+    let lock = world.write("spool/lock", holder.to_string());
     let lock = std::fs::File::options()
         .append(true)
-        .open(world.room("spool/lock"))
+        .open(lock)
         .expect("the lock");
-    let second = std::fs::File::create(world.room("spool/routing.lock")).expect("the second lock");
-    lock.lock()
-        .and_then(|()| second.lock())
-        .expect("no process holds them");
+    lock.lock().expect("no process holds it");
     world.drop_file("alice", "one.json", r#"{"to": "bob", "body": "one"}"#);
     let step = |seconds| {
         lock.set_modified(SystemTime::now() - Duration::from_secs(seconds))

@@ -58,8 +58,6 @@ impl FileChange {
     /// Makes the change. After a kill at any point, an uninstallation gets the same result.
     pub(super) fn apply(&self) -> Result<()> {
         let backup = read_backup(&self.path)?;
-        self.original.clear_drafts()?;
-        backup.clear_drafts()?;
         match (self.keep, &self.after) {
             (BackupAction::Make, _) => self.original.keep(&layout::backup(&self.path))?,
             // After a kill, the backup must also show the text to restore.

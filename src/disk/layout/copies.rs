@@ -1,7 +1,7 @@
 //! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
 //! not copied.
 
-use super::{ARCHIVED_SNAPSHOT_DRAFT, LOCK, REGISTRY_LOCK, ROUTING, WAITING, WANTED};
+use super::{ARCHIVED_SNAPSHOT_DRAFT, LOCK, REGISTRY_LOCK, WAITING, WANTED};
 use std::path::Path;
 
 /// The lock that a router holds while it works on a batch.
@@ -20,7 +20,6 @@ pub const INCOMPLETE: &str = "INCOMPLETE";
 pub fn is_of_the_moment(path: &Path) -> bool {
     [
         LOCK,
-        ROUTING,
         WANTED,
         TURN,
         TURN_WANTED,

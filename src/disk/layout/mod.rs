@@ -67,9 +67,6 @@ pub const CLAIM: &str = "spool/claim";
 pub const STAGE: &str = "spool/stage";
 /// The router's lock.
 pub const LOCK: &str = "spool/lock";
-/// A second lock, held by a router that runs continuously. This lock shows that a router is running; a process number
-/// does not.
-pub const ROUTING: &str = "spool/routing.lock";
 /// The lock of a starting router. A command that routes while it waits then hands over.
 pub const WANTED: &str = "spool/wanted";
 /// The lock for changes of the registry.
