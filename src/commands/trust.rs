@@ -3,13 +3,22 @@
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
 use crate::disk::paths::PathQuestions;
-use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::actor::require_person;
-use crate::room::consent::{self, KnownRoom, KnownRooms, RoomIdentity};
-use crate::room::settings::{GuardedSetting, link_key};
+use crate::room::consent::{self, KnownRoom, KnownRooms, LinkConnection, RoomIdentity};
+use crate::room::settings::{GuardedSetting, Settings, link_key};
 use crate::room::{self, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+
+/// A connection to another room.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConnectionTrust {
+    /// The connection.
+    #[serde(flatten)]
+    pub connection: LinkConnection,
+    /// Whether the user allowed it.
+    pub trusted: bool,
+}
 
 /// A room and the user's consent.
 #[derive(Debug, Serialize)]
@@ -21,6 +30,9 @@ pub struct RoomTrust {
     pub links: Vec<ConnectionTrust>,
     /// The settings that do not take effect without consent.
     pub settings: Vec<GuardedSetting>,
+    /// The hash of all that leads out of the room.
+    #[serde(skip)]
+    outward: Option<String>,
     /// The file that records consent.
     #[serde(serialize_with = "write_path")]
     pub recorded_in: PathBuf,
@@ -36,48 +48,45 @@ impl RoomTrust {
 /// Inspects the room at a directory, or the one found from there, without using it.
 pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let room = Room::open(&place(asked, from)?)?;
-    let (identity, known) = (room.identity()?, KnownRooms::read()?);
-    // Consent without the links of a room would look like consent to them.
     let settings = room.settings()?;
-    let links = connections(&settings, &|connection| {
-        known.agrees_to(&identity, &connection.as_setting())
-    });
+    let links = LinkConnection::of(&settings).into_iter();
     Ok(RoomTrust {
-        links,
+        identity: room.identity()?,
+        links: links
+            .map(|connection| ConnectionTrust {
+                connection,
+                trusted: settings.is_agreed,
+            })
+            .collect(),
+        outward: settings.outward,
         settings: settings.withheld,
         recorded_in: consent::file()?,
-        identity,
     })
 }
 
 /// Records consent: the open connections may be made, and the withheld settings take effect.
 pub fn agree(trust: &RoomTrust) -> Result<()> {
     require_person(CONSENT)?;
-    let links = trust.open_links().map(|link| link.connection.as_setting());
-    let settings: Vec<GuardedSetting> = links.chain(trust.settings.iter().cloned()).collect();
-    consent::agree(&trust.identity, &settings)
+    match &trust.outward {
+        Some(outward) => consent::agree(&trust.identity, outward),
+        None => Ok(()),
+    }
 }
 
 /// The action of these functions, for [`require_person`].
 const CONSENT: &str = "change consent";
 
-/// Records consent for a link that the person has just set.
-pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
-    let settings = room.settings()?;
-    let withheld = settings.withheld.iter();
-    let within_machine = withheld
-        .filter(|setting| setting.key == link_key(tag))
-        .cloned();
-    let to_another = connections(&settings, &|_| false).into_iter();
-    let to_another = to_another
-        .filter(|link| link.connection.link == tag)
-        .map(|link| link.connection.as_setting());
-    match within_machine.chain(to_another).next() {
-        Some(setting) => {
+/// Keeps consent after the person has set or removed a link. Consent is for all that leads out of the room together, so it
+/// is not recorded if something else had no consent before.
+pub fn agree_after_link(room: &Room, tag: &str, before: &Settings) -> Result<()> {
+    let (settings, key) = (room.settings()?, link_key(tag));
+    let had_consent = before.open().iter().all(|setting| setting.key == key);
+    match &settings.outward {
+        Some(outward) if had_consent && !settings.open().is_empty() => {
             require_person(CONSENT)?;
-            consent::agree(&room.identity()?, &[setting])
+            consent::agree(&room.identity()?, outward)
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -108,7 +117,7 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<KnownRoom>> {
 /// All consent of the user.
 pub fn list() -> Result<Vec<KnownRoom>> {
     let mut rooms = KnownRooms::read()?.rooms;
-    rooms.retain(|room| !room.agreed.is_empty());
+    rooms.retain(|room| room.agreed.is_some());
     Ok(rooms)
 }
 

@@ -147,14 +147,12 @@ impl UserFile {
         };
         let draft = draft_of(&name);
         dir.remove(&draft)?;
-        let written = self
-            .write_draft(&dir, &draft, bytes, like)
-            .and_then(|()| {
-                if dir.stat(&name)? != self.meta() {
-                    return self.gone();
-                }
-                dir.put_over(&draft, &dir, &name)
-            });
+        let written = self.write_draft(&dir, &draft, bytes, like).and_then(|()| {
+            if dir.stat(&name)? != self.meta() {
+                return self.gone();
+            }
+            dir.put_over(&draft, &dir, &name)
+        });
         if written.is_err() {
             let _ = dir.remove(&draft);
         }
@@ -220,7 +218,9 @@ impl UserFile {
             .take_while(|above| name_of(above).is_some_and(&is_own));
         let nearest = above.find_map(|above| Dir::open(above).ok());
         let mut entries = nearest.and_then(|dir| dir.list().ok());
-        let is_empty = entries.as_mut().is_some_and(|entries| entries.next().is_none());
+        let is_empty = entries
+            .as_mut()
+            .is_some_and(|entries| entries.next().is_none());
         Ok(self.there.is_none() && is_empty)
     }
 

@@ -5,7 +5,6 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::wait::StandbyRouter;
 use crate::disk::machine;
-use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::Room;
 use crate::room::consent::{KnownRooms, LinkConnection};
 use crate::router::daemon;
@@ -112,21 +111,22 @@ impl ServedLinks {
             }
         };
         self.failed = None;
-        for link in wanted.iter().filter(|link| !link.trusted) {
-            let tag = &link.connection.link;
-            if self.untrusted.insert(tag.clone()) {
-                tracing::warn!(
-                    "link {tag}: not connected: you have not agreed to it; `mailbag trust` shows it and asks"
-                );
+        let (connections, is_agreed) = wanted;
+        let mut trusted = Vec::new();
+        if is_agreed {
+            self.untrusted.clear();
+            trusted = connections;
+        } else {
+            self.untrusted
+                .retain(|tag| connections.iter().any(|one| one.link == *tag));
+            for LinkConnection { link, .. } in connections {
+                if self.untrusted.insert(link.clone()) {
+                    tracing::warn!(
+                        "link {link}: not connected: you have not agreed to it; `mailbag trust` shows it and asks"
+                    );
+                }
             }
         }
-        let trusted: Vec<LinkConnection> = wanted
-            .into_iter()
-            .filter(|link| link.trusted)
-            .map(|link| link.connection)
-            .collect();
-        self.untrusted
-            .retain(|tag| !trusted.iter().any(|connection| connection.link == *tag));
         for thread in &self.threads {
             if !trusted.contains(&thread.connection) {
                 thread.stop.ask();
@@ -144,11 +144,12 @@ impl ServedLinks {
         }
     }
 
-    fn wanted(&self) -> Result<Vec<ConnectionTrust>> {
-        let (identity, known) = (self.room.identity()?, KnownRooms::read()?);
-        Ok(connections(&self.room.settings()?, &|connection| {
-            known.agrees_to(&identity, &connection.as_setting())
-        }))
+    /// The connections of the present settings, and whether the person has agreed to them.
+    fn wanted(&self) -> Result<(Vec<LinkConnection>, bool)> {
+        let settings = self.room.settings()?;
+        // The settings do not say why the record grants no consent.
+        KnownRooms::read()?;
+        Ok((LinkConnection::of(&settings), settings.is_agreed))
     }
 
     fn begin(&mut self, connection: LinkConnection, once: bool) {

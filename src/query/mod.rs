@@ -13,7 +13,6 @@ pub mod claims;
 pub mod closed;
 pub mod commits;
 pub mod committer;
-pub mod connections;
 pub mod context;
 pub mod displayed;
 pub mod events;

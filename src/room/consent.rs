@@ -1,17 +1,15 @@
-//! The rooms that this user created, and the settings that lead out of a room and that this user agreed to.
+//! The rooms that this user created, and the user's consent to what leads out of a room.
 //!
 //! One file outside all rooms records both, so that a room cannot grant itself anything. A room from a repository, or a
 //! copied room, is not in it, although its files belong to the user.
 
-use super::settings::{GuardedSetting, link_key};
+use super::settings::{GuardedSetting, Settings, link_key};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, UserDirectory, layout};
 use crate::room::key_file::KeyFile;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The most rooms in the record.
@@ -37,9 +35,9 @@ pub struct KnownRoom {
     pub inode: Option<u64>,
     /// The time of the entry, or of the last consent.
     pub since: String,
-    /// The settings that may take effect, each with the hash of its agreed value.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub agreed: BTreeMap<String, String>,
+    /// The hash of all that leads out of the room, if the user agreed to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<String>,
 }
 
 /// A connection to another room: all values that decide the target of mail, and its sender there.
@@ -63,6 +61,23 @@ pub struct LinkConnection {
 }
 
 impl LinkConnection {
+    /// The connections of a room to other machines. A link within a machine is none: it reaches only rooms that the user
+    /// can write, and their settings decide.
+    pub fn of(settings: &Settings) -> Vec<LinkConnection> {
+        let links = settings.links.iter();
+        links
+            .filter(|(_, link)| link.carrier.connects())
+            .map(|(tag, link)| LinkConnection {
+                link: tag.clone(),
+                carrier: link.carrier.as_str().to_owned(),
+                address: link.address.clone(),
+                known_as: settings.known_as(link).map(str::to_owned),
+                credentials: link.nats.credentials.as_deref().map(KeyFile::look),
+                ca: link.nats.ca.as_deref().map(KeyFile::look),
+            })
+            .collect()
+    }
+
     /// The connection as a setting that leads out of the room.
     pub fn as_setting(&self) -> GuardedSetting {
         GuardedSetting {
@@ -88,40 +103,26 @@ impl KnownRooms {
         }
     }
 
-    /// Returns true if this user created the room, with this inode of its directory.
-    pub(super) fn has_created(&self, identity: &RoomIdentity, inode: u64) -> bool {
-        let room = self.of(identity);
-        room.is_some_and(|room| room.inode == Some(inode))
-    }
-
-    /// Returns true if this setting of the room may take effect with exactly this value.
-    pub fn agrees_to(&self, identity: &RoomIdentity, setting: &GuardedSetting) -> bool {
-        let agreed = self
-            .of(identity)
-            .and_then(|room| room.agreed.get(&setting.key));
-        agreed.is_some_and(|agreed| *agreed == hash_of(setting))
-    }
-
-    fn of(&self, identity: &RoomIdentity) -> Option<&KnownRoom> {
+    /// The entry of a room.
+    pub fn of(&self, identity: &RoomIdentity) -> Option<&KnownRoom> {
         self.rooms.iter().find(|room| room.identity == *identity)
     }
 
     /// The entry of a room, which becomes the last one. An entry of an earlier room at the same path is removed.
     fn entry(&mut self, identity: &RoomIdentity) -> &mut KnownRoom {
-        let (here, elsewhere) = std::mem::take(&mut self.rooms)
-            .into_iter()
-            .partition(|room: &KnownRoom| room.identity.path == identity.path);
-        self.rooms = elsewhere;
-        let known = here.into_iter().find(|room| room.identity == *identity);
-        self.rooms.push(known.unwrap_or_else(|| KnownRoom {
-            identity: identity.clone(),
-            inode: None,
-            since: String::new(),
-            agreed: BTreeMap::new(),
-        }));
-        let entry = self.rooms.last_mut().expect("it was added");
-        entry.since = Stamp::now().to_string();
-        entry
+        let known = self.of(identity).cloned();
+        self.rooms
+            .retain(|room| room.identity.path != identity.path);
+        self.rooms.push(KnownRoom {
+            since: Stamp::now().to_string(),
+            ..known.unwrap_or_else(|| KnownRoom {
+                identity: identity.clone(),
+                inode: None,
+                since: String::new(),
+                agreed: None,
+            })
+        });
+        self.rooms.last_mut().expect("it was added")
     }
 
     /// Of too many rooms, the removed ones are dropped first, and then the oldest.
@@ -135,23 +136,14 @@ impl KnownRooms {
     }
 }
 
-fn hash_of(setting: &GuardedSetting) -> String {
-    hex(&hash(setting.value.as_bytes()))
-}
-
 /// Records that this user created a room. Durable after it returns.
 pub(super) fn note_created(identity: &RoomIdentity, inode: u64) -> Result<()> {
     change(|known| known.entry(identity).inode = Some(inode))
 }
 
-/// Records consent to these settings of a room. Durable after it returns.
-pub fn agree(identity: &RoomIdentity, settings: &[GuardedSetting]) -> Result<()> {
-    change(|known| {
-        let agreed = settings
-            .iter()
-            .map(|setting| (setting.key.clone(), hash_of(setting)));
-        known.entry(identity).agreed.extend(agreed);
-    })
+/// Records consent to all that leads out of a room, by its hash. Durable after it returns.
+pub fn agree(identity: &RoomIdentity, outward: &str) -> Result<()> {
+    change(|known| known.entry(identity).agreed = Some(outward.to_owned()))
 }
 
 /// Revokes all consent for the rooms at these paths, and returns it.
@@ -159,9 +151,9 @@ pub fn revoke(paths: &[String]) -> Result<Vec<KnownRoom>> {
     let mut revoked = Vec::new();
     change(|known| {
         for room in &mut known.rooms {
-            if paths.contains(&room.identity.path) && !room.agreed.is_empty() {
+            if paths.contains(&room.identity.path) && room.agreed.is_some() {
                 revoked.push(room.clone());
-                room.agreed.clear();
+                room.agreed = None;
             }
         }
     })?;

@@ -7,7 +7,7 @@ use crate::base::test_variable;
 use crate::base::text::shell_path;
 use crate::disk::layout;
 use crate::disk::paths::PathQuestions;
-use crate::room::settings::{GuardedSetting, Settings};
+use crate::room::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -53,32 +53,29 @@ impl Room {
         consent::note_created(&identity, self.dir.meta()?.inode)
     }
 
-    /// Returns true if this user created the room here.
-    fn is_created_here(&self, known: &KnownRooms) -> bool {
-        // The tests of real file systems mount the disk of a room at other places.
-        test_variable("MAILBAG_TEST_CREATED").is_some()
-            || self
-                .identity()
-                .and_then(|identity| Ok(known.has_created(&identity, self.dir.meta()?.inode)))
-                .is_ok_and(|is_created| is_created)
-    }
-
-    /// Withholds the settings that lead out of the room. In a room that the user created here, all take effect. In any
-    /// other room, for example from a repository or a copy, each needs the person's consent.
+    /// Withholds what leads out of the room and has no consent. In a room that this user created here, only connections to
+    /// other machines need it. In any other room, for example from a repository or a copy, all of it does.
     pub(super) fn withhold(&self, settings: &mut Settings) {
-        // An unreadable record grants no consent.
-        let known = KnownRooms::read()
-            .inspect_err(|e| tracing::debug!("{e}"))
-            .unwrap_or_default();
-        if self.is_created_here(&known) {
+        settings.outward = settings.hash_outward();
+        if settings.outward.is_none() {
             return;
         }
-        let identity = self.identity();
-        let agrees = |setting: &GuardedSetting| {
-            let identity = identity.as_ref();
-            identity.is_ok_and(|identity| known.agrees_to(identity, setting))
-        };
-        settings.withhold(agrees);
+        // An unreadable record grants no consent.
+        let known = KnownRooms::read()
+            .and_then(|known| Ok(known.of(&self.identity()?).cloned()))
+            .inspect_err(|e| tracing::debug!("{e}"));
+        let known = known.ok().flatten();
+        let inode = self.dir.meta().ok().map(|meta| meta.inode);
+        // The tests of real file systems mount the disk of a room at other places.
+        let is_created = test_variable("MAILBAG_TEST_CREATED").is_some()
+            || known
+                .as_ref()
+                .is_some_and(|known| known.inode.is_some() && known.inode == inode);
+        let agreed = known.and_then(|known| known.agreed);
+        settings.is_agreed = agreed == settings.outward;
+        if !settings.is_agreed && !is_created {
+            settings.withhold();
+        }
     }
 
     /// The original of this room, if this room is a copy.

@@ -15,7 +15,6 @@ use mailbag::disk::{Barrier, Dir};
 use mailbag::query::identity::AgentIdentity;
 use mailbag::query::verify::verify;
 use mailbag::room::consent::{self, KnownRooms};
-use mailbag::room::settings::GuardedSetting;
 use mailbag::room::spool::Spool;
 use mailbag::{Result, Room, agent};
 use serde_json::json;
@@ -235,18 +234,13 @@ fn shares() -> Story {
     Story::new("share", &["alice", "bob"]).then([write, Act::Do(ROOM, share), Act::Do(ROOM, look)])
 }
 
-fn setting() -> GuardedSetting {
-    GuardedSetting {
-        key: "context".to_owned(),
-        value: "\"/etc\"".to_owned(),
-    }
-}
-
 /// A person agrees to a room a second time, and is asked whether it did.
 fn agrees() -> Story {
-    let agree: fn(&Room) -> Result<()> = |room| consent::agree(&room.identity()?, &[setting()]);
+    let agree: fn(&Room) -> Result<()> = |room| consent::agree(&room.identity()?, "abc");
     let look: fn(&Room) -> Result<()> = |room| {
-        let is_known = KnownRooms::read()?.agrees_to(&room.identity()?, &setting());
+        let known = KnownRooms::read()?;
+        let known = known.of(&room.identity()?);
+        let is_known = known.is_some_and(|known| known.agreed.as_deref() == Some("abc"));
         expect(is_known, "the consent is lost")
     };
     Story::new("consent", &["alice"]).then([Act::Do(ROOM, agree), Act::Do(ROOM, look)])

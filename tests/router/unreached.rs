@@ -91,8 +91,7 @@ fn the_reasons_of_a_lane_are_the_reasons_of_the_addresses_that_it_means() {
     // P400
     let world = room();
     world.write("charter.md", "## Lanes\n- top: all_lead, quiet\n");
-    let why = "lane:top means all_lead, quiet: all_lead reaches no other agent: you are the only agent with this role, \
-               no agent subscribes to #silence";
+    let why = "lane:top means all_lead, quiet: all_lead reaches no other agent: you are the only agent with this role";
     for address in ["lane:top", "top", "@top"] {
         let sent = world.run(&["send", address, "hi", "--as", "alice"]);
         assert_eq!(sent.code, 3, "{sent:?}");

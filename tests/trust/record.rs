@@ -6,7 +6,6 @@ use crate::sim::{Fate, Machine, Random};
 use crate::world::{World, lossy, mode, parse_json};
 use mailbag::Room;
 use mailbag::base::set_test_variable;
-use mailbag::commands::trust::look;
 use mailbag::room::consent::{self, KnownRooms};
 use serde_json::{Value, json};
 use std::fs;
@@ -69,7 +68,7 @@ fn the_consent_record_is_private_and_names_path_room_owner_and_link() {
     );
     let id = world.text("spool/room");
     assert_eq!(room["room"], id.trim());
-    assert_eq!(room["agreed"]["links.po"].as_str().map(str::len), Some(64));
+    assert_eq!(room["agreed"].as_str().map(str::len), Some(64));
 }
 
 #[test]
@@ -172,19 +171,18 @@ fn simultaneous_consents_are_all_recorded() {
     assert_eq!(listed["rooms"].as_array().map(Vec::len), Some(8));
 }
 
-/// The hashes of the links that were agreed to.
+/// The hashes that were agreed to.
 fn agreed_hashes() -> Vec<String> {
     let known = KnownRooms::read().expect("the record is complete");
     let rooms = known.rooms.into_iter();
-    rooms.flat_map(|room| room.agreed.into_values()).collect()
+    rooms.filter_map(|room| room.agreed).collect()
 }
 
 /// Agrees to all links of the room.
 fn agree_to_all() -> mailbag::Result<()> {
-    let trust = look(Some(Path::new("/home/room")), Path::new("/"))?;
-    let links = trust.links.iter();
-    let links: Vec<_> = links.map(|link| link.connection.as_setting()).collect();
-    consent::agree(&trust.identity, &links)
+    let room = Room::open(Path::new("/home/room"))?;
+    let outward = room.settings()?.outward;
+    consent::agree(&room.identity()?, &outward.expect("a link"))
 }
 
 #[test]
@@ -262,7 +260,7 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place_and_can_be_rev
     );
     let copy = elsewhere.to_string_lossy();
     assert_contains!(world.fails(2, &["trust", &copy]), "cannot ask for consent");
-    assert_contains!(world.ok("trust --list"), ".mailbag", "links.po");
+    assert_contains!(world.ok("trust --list"), ".mailbag");
     assert_contains!(world.ok("trust --revoke"), "revoked for");
     assert_eq!(trusted(&world.json("trust --yes")), [true]);
     files::write(world.room("spool/room"), "another-room\n");

@@ -192,11 +192,9 @@ fn list(cx: &mut CommandContext) -> Result<Exit> {
 
 fn consents(rooms: &[KnownRoom], out: &CommandOutput) -> Vec<Vec<String>> {
     let row = |room: &KnownRoom| {
-        let keys: Vec<&str> = room.agreed.keys().map(String::as_str).collect();
         vec![
             sanitize::line(&room.identity.path).into_owned(),
             out.column_time(&room.since),
-            sanitize::line(&keys.join(", ")).into_owned(),
         ]
     };
     rooms.iter().map(row).collect()

@@ -6,6 +6,7 @@ use crate::base::limits;
 use crate::base::text::{count_of, shell_word};
 use crate::commands::follow::{self, TrackedMessage};
 use crate::commands::send::{self, MessageDraft};
+use crate::commands::trust;
 use crate::log::state::{self, LinkState};
 use crate::message::LINK;
 use crate::message::record::Record;
@@ -72,8 +73,10 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RecordedLinkChange
     }
     let seq = Some(record(room, tag, if bounce { "bounce" } else { "remove" })?.seq);
     let _held = room.lock_registry()?;
-    let server_cleanup = server_cleanup_command(&room.settings()?, tag);
+    let settings = room.settings()?;
+    let server_cleanup = server_cleanup_command(&settings, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
+    trust::agree_after_link(room, tag, &settings)?;
     Ok(RecordedLinkChange {
         tag: tag.to_owned(),
         seq,

@@ -104,7 +104,7 @@ pub fn add(room: &Room, from: &Path, wanted: &LinkRequest<'_>) -> Result<AddedLi
         })?;
     }
     if !wanted.dry_run {
-        trust::agree_to_link(room, wanted.tag)?;
+        trust::agree_after_link(room, wanted.tag, &settings)?;
     }
     let reverse_link = other
         .as_ref()

@@ -8,34 +8,36 @@
 use super::border::RoomBorder;
 use super::{Availability, RecipientRule};
 use crate::base::error::{Problem, nearest};
+use crate::base::text::{joined, listed};
 use crate::message::address::{self, Address, quoted};
-use crate::message::id::{HUMAN, far};
+use crate::message::id::{HUMAN, MAILBAG, far};
 use crate::message::subject::ClaimSubject;
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::AcceptedAddress;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// The most globs in one message, including globs in aliases. Each glob is compared with every name.
 pub(super) const GLOBS: usize = 32;
 
 /// The target of an address.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum AddressTarget<'r> {
+#[derive(Debug, Clone)]
+pub(super) enum AddressTarget {
     /// An agent of this room, by its position in the registry.
     Here(u32),
-    /// An address in another room.
-    There { tag: &'r str, who: &'r str },
+    /// An address in another room, with its tag.
+    There(Arc<str>),
 }
 
-/// Receives each agent or address that an address reaches.
-pub(super) type TargetReceiver<'e> = &'e mut dyn FnMut(AddressTarget<'_>, RecipientRule);
+/// The targets of an address, each with the rule that reaches it, or the problems of the address, without a position.
+pub(super) type Expanded = Result<Vec<(AddressTarget, RecipientRule)>, Vec<Problem>>;
 
 /// Resolves the addresses of one message.
 pub(super) struct AddressExpansion<'a, 's> {
     pub(super) registry: &'a Registry,
     pub(super) sender: Option<u32>,
     /// The border that the message crossed.
-    pub(super) border: RoomBorder<'a>,
+    border: RoomBorder<'a>,
     standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.
     path: Vec<&'a str>,
@@ -63,30 +65,21 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         }
     }
 
-    /// The agents that an address reaches. Problems have no position yet.
-    pub(super) fn address(
-        &mut self,
-        text: &str,
-        each: TargetReceiver<'_>,
-    ) -> Result<(), Vec<Problem>> {
-        self.path.clear();
-        self.done.clear();
-        let address = Address::parse(text).map_err(|p| vec![p])?;
-        self.expand(&address, each)
+    /// The targets of an address.
+    pub(super) fn address(&mut self, text: &str) -> Expanded {
+        // An id needs no parsing, because no reserved word or other form of address can be an id.
+        if let Some(at) = self.registry.position(text) {
+            return self.agent(at);
+        }
+        self.expand_whole(&Address::parse(text)?)
     }
 
-    /// The agents that a mention reaches. An unknown name reaches no agent.
-    pub(super) fn mention(
-        &mut self,
-        text: &str,
-        each: TargetReceiver<'_>,
-    ) -> Result<(), Vec<Problem>> {
-        let Some(address) = self.mentioned(text) else {
-            return Ok(());
-        };
-        self.path.clear();
-        self.done.clear();
-        self.expand(&address, each)
+    /// The targets of a mention. An unknown name reaches no agent.
+    pub(super) fn mention(&mut self, text: &str) -> Expanded {
+        match self.mentioned(text) {
+            Some(address) => self.expand_whole(&address),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The address that a mention means. Punctuation at the end counts only if it belongs to a name, because a mention can
@@ -121,230 +114,197 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         }
     }
 
-    fn expand(&mut self, address: &Address, each: TargetReceiver<'_>) -> Result<(), Vec<Problem>> {
-        let expanded = match address {
-            Address::At(word) => return self.word(address, word, true, each),
-            Address::Word(word) => return self.word(address, word, false, each),
-            Address::Lane(lane) => return self.lane(lane, each),
-            Address::All => self.all(each),
-            Address::Role(role) => self.role(address, role, each),
-            Address::Any(role) => self.any(address, role, each),
-            Address::Glob(pattern) => self.glob(pattern, each),
-            Address::Topic(topic) => self.topic(topic, each),
-            Address::Capability(capability) => self.capability(address, capability, each),
-            Address::Owner(subject) => self.owner(subject, each),
-            Address::Remote { tag, who } => self.remote(tag, who, each),
-        };
-        expanded.map_err(|problem| vec![problem])
+    fn expand_whole(&mut self, address: &Address) -> Expanded {
+        self.path.clear();
+        self.done.clear();
+        self.expand(address)
     }
 
-    fn all(&self, each: TargetReceiver<'_>) -> Result<(), Problem> {
-        self.border.admit(AcceptedAddress::All, "all")?;
-        self.group(self.registry.everybody(), RecipientRule::All, each)
-    }
-
-    fn topic(&self, topic: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
-        self.border.admit(AcceptedAddress::Topics, topic)?;
-        self.group(self.registry.with_topic(topic), RecipientRule::Topic, each)
+    fn expand(&mut self, address: &Address) -> Expanded {
+        match address {
+            Address::At(word) | Address::Word(word) => self.word(address, word),
+            Address::Lane(lane) => self.lane(lane),
+            Address::All => {
+                self.border.admit(AcceptedAddress::All, "all")?;
+                self.group(self.registry.everybody(), RecipientRule::All)
+            }
+            Address::Role(role) => self.role(address, role),
+            Address::Any(role) => self.any(address, role),
+            Address::Glob(pattern) => self.glob(pattern),
+            Address::Topic(topic) => {
+                self.border.admit(AcceptedAddress::Topics, topic)?;
+                self.group(self.registry.with_topic(topic), RecipientRule::Topic)
+            }
+            Address::Capability(capability) => self.capability(address, capability),
+            Address::Owner(subject) => self.owner(subject),
+            Address::Remote { tag, who } => self.remote(tag, who),
+        }
     }
 
     /// A group with only the sender as member reaches no agent, which is not an error: the sender is notified.
-    fn group(
-        &self,
-        members: &[u32],
-        via: RecipientRule,
-        each: TargetReceiver<'_>,
-    ) -> Result<(), Problem> {
-        for at in members.iter().filter(|at| Some(**at) != self.sender) {
-            each(AddressTarget::Here(*at), via);
-        }
-        Ok(())
+    fn group(&self, members: &[u32], via: RecipientRule) -> Expanded {
+        let others = members.iter().filter(|at| Some(**at) != self.sender);
+        Ok(others.map(|at| (AddressTarget::Here(*at), via)).collect())
     }
 
-    fn role(&self, address: &Address, role: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+    fn role(&self, address: &Address, role: &str) -> Expanded {
+        self.group(self.members(address, role)?, RecipientRule::Role)
+    }
+
+    /// The agents with a role. Fails if there is none.
+    fn members(&self, address: &Address, role: &str) -> Result<&'a [u32], Problem> {
         self.border
             .admit(AcceptedAddress::Roles, &address.to_string())?;
         match self.registry.role_named(role) {
-            Some((_, members)) if !members.is_empty() => {
-                self.group(members, RecipientRule::Role, each)
-            }
+            Some((_, members)) if !members.is_empty() => Ok(members),
             found => Err(self.empty_role(address, role, found.is_some())),
         }
     }
 
     /// Chooses one agent, by these criteria in order: online, active within the last hour, fewest unread messages, idle
     /// for the longest time, first in the registry.
-    fn any(&self, address: &Address, role: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
-        self.border
-            .admit(AcceptedAddress::Roles, &address.to_string())?;
-        let members = match self.registry.role_named(role) {
-            Some((_, members)) if !members.is_empty() => members,
-            found => return Err(self.empty_role(address, role, found.is_some())),
-        };
-        let others = members.iter().filter(|at| Some(**at) != self.sender);
-        let chosen = others.min_by_key(|at| {
-            let id = &self.registry.at(**at).id;
-            let there = Reverse((self.standing.online(id), self.standing.was_seen(id)));
-            (
-                there,
-                self.standing.unread(id),
-                self.standing.last_active(id),
-                **at,
-            )
-        });
+    fn any(&self, address: &Address, role: &str) -> Expanded {
+        let members = self.members(address, role)?.iter();
+        let chosen = members
+            .filter(|at| Some(**at) != self.sender)
+            .min_by_key(|at| {
+                let id = &self.registry.at(**at).id;
+                (
+                    Reverse((self.standing.online(id), self.standing.was_seen(id))),
+                    self.standing.unread(id),
+                    self.standing.last_active(id),
+                    **at,
+                )
+            });
         let Some(chosen) = chosen else {
             let what = format!("{address} reaches no agent: you are the only agent with this role");
-            return Err(
-                Problem::new("empty_role", what).fix("name another agent, or do the work yourself")
-            );
+            let problem = Problem::new("empty_role", what);
+            return Err(problem
+                .fix("name another agent, or do the work yourself")
+                .into());
         };
-        each(AddressTarget::Here(*chosen), RecipientRule::Any);
-        Ok(())
+        self.group(&[*chosen], RecipientRule::Any)
     }
 
     /// Id, display name, alias, with `@` also role, and last a lane of the charter: an edit of the charter must not take
     /// the mail of a name in the registry.
-    fn word(
-        &mut self,
-        address: &Address,
-        word: &str,
-        with_at: bool,
-        each: TargetReceiver<'_>,
-    ) -> Result<(), Vec<Problem>> {
-        if let Some(at) = self.registry.find_position(word) {
-            let agent = self.registry.at(at);
-            if agent.is_retired() {
-                return Err(vec![self.retired(agent)]);
-            }
-            self.border
-                .admit_agent(&agent.id)
-                .map_err(|problem| vec![problem])?;
-            each(AddressTarget::Here(at), RecipientRule::Direct);
-            return Ok(());
-        }
+    fn word(&mut self, address: &Address, word: &str) -> Expanded {
         let registry = self.registry;
-        if let Some((alias, targets)) = registry.alias(word) {
-            return self.targets(alias, targets, each);
+        if let Some(at) = registry.find_position(word) {
+            return self.agent(at);
         }
-        if with_at && registry.role_named(word).is_some() {
-            return self.role(address, word, each).map_err(|p| vec![p]);
+        if let Some((alias, targets)) = registry.alias(word) {
+            return self.targets(alias, targets);
+        }
+        let is_role = registry.role_named(word).is_some();
+        if is_role && matches!(address, Address::At(_)) {
+            return self.role(address, word);
         }
         match registry.lane(word) {
-            Some(lane) if registry.role_named(word).is_none() => self.lane(&lane.name, each),
-            _ => Err(vec![self.unknown(address, word)]),
+            Some(lane) if !is_role => self.lane(&lane.name),
+            _ => Err(self.unknown(address, word).into()),
         }
     }
 
-    fn lane(&mut self, name: &str, each: TargetReceiver<'_>) -> Result<(), Vec<Problem>> {
+    /// An agent that is named, also the sender.
+    fn agent(&self, at: u32) -> Expanded {
+        let agent = self.registry.at(at);
+        if agent.is_retired() {
+            return Err(self.retired(agent).into());
+        }
+        self.border.admit_agent(&agent.id)?;
+        Ok(vec![(AddressTarget::Here(at), RecipientRule::Direct)])
+    }
+
+    fn lane(&mut self, name: &str) -> Expanded {
         let registry = self.registry;
         self.border
-            .admit(AcceptedAddress::Topics, &format!("lane:{name}"))
-            .map_err(|problem| vec![problem])?;
+            .admit(AcceptedAddress::Topics, &format!("lane:{name}"))?;
         let Some(lane) = registry.lane(name) else {
-            let names: Vec<&str> = registry
-                .lanes()
-                .iter()
-                .map(|lane| lane.name.as_str())
-                .collect();
-            let fix = best_first(name, names.into_iter(), "lane:")
+            let names = registry.lanes().iter().map(|lane| lane.name.as_str());
+            let fix = best_first(name, names, "lane:")
                 .unwrap_or_else(|| "name an agent, or add the lane to charter.md".to_owned());
             let what = format!("the charter has no lane {}", quoted(name));
-            return Err(vec![Problem::new("unknown_recipient", what).fix(fix)]);
+            return Err(Problem::new("unknown_recipient", what).fix(fix).into());
         };
         if lane.owners.is_empty() {
             let problem = Problem::new("no_owner", format!("the lane {} has no owner", lane.name));
-            return Err(vec![
-                problem.fix("name an agent, or add owners to the lane in charter.md"),
-            ]);
+            return Err(problem
+                .fix("name an agent, or add owners to the lane in charter.md")
+                .into());
         }
-        self.targets(&lane.address, &lane.owners, each)
+        self.targets(&lane.address, &lane.owners)
     }
 
     /// The agents behind an alias, or behind a lane by its address.
-    fn targets(
-        &mut self,
-        alias: &'a str,
-        targets: &'a [String],
-        each: TargetReceiver<'_>,
-    ) -> Result<(), Vec<Problem>> {
+    fn targets(&mut self, alias: &'a str, targets: &'a [String]) -> Expanded {
         if let Some(start) = self.path.iter().position(|a| *a == alias) {
             let path = [&self.path[start..], &[alias]].concat().join(" → ");
             let what = format!("the alias {alias} refers to itself: {path}");
             let fix = "correct \"aliases\" in registry.json, or the lanes in charter.md";
-            return Err(vec![Problem::new("alias_cycle", what).fix(fix)]);
+            return Err(Problem::new("alias_cycle", what).fix(fix).into());
         }
+        let (mut reached, mut problems) = (Vec::new(), Vec::new());
         if self.done.contains(&alias) {
-            return Ok(());
+            return Ok(reached);
         }
         self.path.push(alias);
-        let mut problems = Vec::new();
         for target in targets {
-            let result = match Address::parse(target) {
-                Ok(address) => self.expand(&address, &mut |reach, via| {
-                    each(
-                        reach,
-                        if via == RecipientRule::Link {
-                            via
-                        } else {
-                            RecipientRule::Alias
-                        },
-                    )
-                }),
-                Err(problem) => Err(vec![problem]),
-            };
-            problems.extend(result.err().into_iter().flatten().map(|p| behind(alias, p)));
+            let address = Address::parse(target).map_err(Vec::from);
+            match address.and_then(|address| self.expand(&address)) {
+                Ok(targets) => reached.extend(targets.into_iter().map(|(target, via)| match via {
+                    RecipientRule::Link => (target, via),
+                    _ => (target, RecipientRule::Alias),
+                })),
+                Err(found) => problems.extend(found.into_iter().map(|p| behind(alias, p))),
+            }
         }
         self.path.pop();
         self.done.push(alias);
         if problems.is_empty() {
-            Ok(())
+            Ok(reached)
         } else {
             Err(problems)
         }
     }
 
-    fn glob(&mut self, pattern: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+    fn glob(&mut self, pattern: &str) -> Expanded {
         self.border.admit(AcceptedAddress::All, pattern)?;
         self.globs += 1;
         if self.globs > GLOBS {
             let what = format!("one message has more than {GLOBS} patterns");
-            return Err(Problem::new("too_many_addresses", what)
-                .fix("use fewer patterns, or a role or topic"));
+            let problem = Problem::new("too_many_addresses", what);
+            return Err(problem.fix("use fewer patterns, or a role or topic").into());
         }
         let compiled = address::compiled(pattern)?;
-        let mut found = false;
-        for at in self.registry.everybody() {
+        let mut found = self.registry.everybody().to_vec();
+        found.retain(|at| {
             let agent = self.registry.at(*at);
-            let hit = ids_of(agent)
-                .chain(agent.name.as_deref())
-                .any(|name| compiled.is_match(name));
-            found |= hit;
-            if hit && Some(*at) != self.sender {
-                each(AddressTarget::Here(*at), RecipientRule::Pattern);
-            }
-        }
-        if found {
-            return Ok(());
+            let short = agent.id.strip_prefix("agent_");
+            let names = [Some(&*agent.id), short, agent.name.as_deref()];
+            names
+                .into_iter()
+                .flatten()
+                .any(|name| compiled.is_match(name))
+        });
+        if !found.is_empty() {
+            return self.group(&found, RecipientRule::Pattern);
         }
         let what = format!(
             "the pattern {} matches no id or display name",
             quoted(pattern)
         );
         let literal = pattern.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        Err(Problem::new("empty_pattern", what).fix(self.registry.did_you_mean(literal)))
+        let fix = self.registry.did_you_mean(literal);
+        Err(Problem::new("empty_pattern", what).fix(fix).into())
     }
 
-    fn capability(
-        &self,
-        address: &Address,
-        capability: &str,
-        each: TargetReceiver<'_>,
-    ) -> Result<(), Problem> {
+    fn capability(&self, address: &Address, capability: &str) -> Expanded {
         self.border
             .admit(AcceptedAddress::Topics, &address.to_string())?;
         let members = self.registry.with_capability(capability);
         if let Some(members) = members.filter(|m| !m.is_empty()) {
-            return self.group(members, RecipientRule::Capability, each);
+            return self.group(members, RecipientRule::Capability);
         }
         let what = match members {
             Some(_) => format!(
@@ -353,20 +313,19 @@ impl<'a, 's> AddressExpansion<'a, 's> {
             None => format!("no agent has the capability {}", quoted(capability)),
         };
         let there = self.registry.capabilities().filter(|c| {
-            self.registry
-                .with_capability(c)
-                .is_some_and(|m| !m.is_empty())
+            let members = self.registry.with_capability(c);
+            members.is_some_and(|m| !m.is_empty())
         });
         let fix = best_first(capability, there, "cap:")
             .unwrap_or_else(|| "name an agent; no agent has a capability".into());
-        Err(Problem::new("empty_capability", what).fix(fix))
+        Err(Problem::new("empty_capability", what).fix(fix).into())
     }
 
-    fn owner(&self, text: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+    fn owner(&self, text: &str) -> Expanded {
         self.border
             .admit(AcceptedAddress::Topics, &format!("owner:{text}"))?;
         let Ok(subject) = ClaimSubject::parse(text) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let owners = self.standing.owners(&subject);
         let owners: Vec<u32> = owners
@@ -375,30 +334,28 @@ impl<'a, 's> AddressExpansion<'a, 's> {
             .collect();
         if owners.is_empty() {
             let fix = "name an agent or a role; `mailbag claims` lists who owns what";
-            return Err(Problem::new("no_owner", format!("no agent owns {text}")).fix(fix));
+            let problem = Problem::new("no_owner", format!("no agent owns {text}"));
+            return Err(problem.fix(fix).into());
         }
         // The human can own a claim, and is in no other group.
-        for at in owners
-            .iter()
-            .filter(|at| *self.registry.at(**at).id == *HUMAN)
-        {
-            self.border.admit_agent(&self.registry.at(*at).id)?;
+        for at in &owners {
+            if self.registry.at(*at).is_human() {
+                self.border.admit_agent(HUMAN)?;
+            }
         }
-        self.group(&owners, RecipientRule::Owner, each)
+        self.group(&owners, RecipientRule::Owner)
     }
 
     fn retired(&self, agent: &Agent) -> Problem {
+        const LIST: &str = "run `mailbag agent list` to list the agents";
         let what = format!("{} is retired and cannot receive messages", agent.id);
         let alike = agent
             .role
             .as_ref()
             .filter(|r| self.registry.with_role(r).is_some_and(|m| !m.is_empty()));
-        let fix = match alike {
-            Some(role) => {
-                format!("write to any_{role}, or run `mailbag agent list` to list the agents")
-            }
-            None => "run `mailbag agent list` to list the agents".to_owned(),
-        };
+        let fix = alike.map_or(LIST.to_owned(), |role| {
+            format!("write to any_{role}, or {LIST}")
+        });
         Problem::new("retired_recipient", what).fix(fix)
     }
 
@@ -410,16 +367,13 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         };
         let what = format!("{address} reaches no agent: {why}");
         let roles = self.registry.roles();
-        let there = roles
-            .iter()
-            .filter(|(_, count)| **count > 0)
-            .map(|(role, _)| *role);
+        let there = roles.iter().filter(|(_, count)| **count > 0);
         let prefix = if matches!(address, Address::Any(_)) {
             "any_"
         } else {
             "all_"
         };
-        let fix = best_first(role, there, prefix)
+        let fix = best_first(role, there.map(|(role, _)| *role), prefix)
             .unwrap_or_else(|| "write to `all`; no agent has a role".into());
         Problem::new("empty_role", what).fix(fix)
     }
@@ -427,39 +381,36 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     fn unknown(&self, address: &Address, word: &str) -> Problem {
         let registry = self.registry;
         let what = format!("unknown recipient {}", quoted(&address.to_string()));
-        let problem = Problem::new("unknown_recipient", what);
-        if word.eq_ignore_ascii_case(crate::message::id::MAILBAG) {
-            problem.fix("remove it: mailbag is the router and does not read mail")
+        let fix = if word.eq_ignore_ascii_case(MAILBAG) {
+            "remove it: mailbag is the router and does not read mail".to_owned()
         } else if word.eq_ignore_ascii_case("channel") {
-            problem.fix("write @channel or all")
+            "write @channel or all".to_owned()
         } else if let Some((role, _)) = registry.role_named(word) {
-            problem.fix(format!(
-                "write all_{role} for all agents with this role, or any_{role} for one of them"
-            ))
+            format!("write all_{role} for all agents with this role, or any_{role} for one of them")
         } else if !registry.with_topic(word).is_empty() {
-            problem.fix(format!("write #{word} for the subscribers of this topic"))
+            format!("write #{word} for the subscribers of this topic")
         } else if registry.with_capability(word).is_some() {
-            problem.fix(format!(
-                "write cap:{word} for all agents with this capability"
-            ))
+            format!("write cap:{word} for all agents with this capability")
         } else {
-            problem.fix(registry.did_you_mean(word))
-        }
+            registry.did_you_mean(word)
+        };
+        Problem::new("unknown_recipient", what).fix(fix)
     }
 
-    fn remote(&self, tag: &str, who: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+    fn remote(&self, tag: &str, who: &str) -> Expanded {
         let Some(tag) = self.registry.link(tag) else {
-            return Err(self.no_link(tag, who));
+            return Err(self.no_link(tag, who).into());
         };
+        let there = far(tag, who);
         if self.border.is_crossed() {
-            let what = format!(
-                "{} is in a third room, and mail from a link is not passed on",
-                far(tag, who)
-            );
-            return Err(Problem::new("not_passed_on", what).fix("write to an agent of this room"));
+            let what = format!("{there} is in a third room, and mail from a link is not passed on");
+            let problem = Problem::new("not_passed_on", what);
+            return Err(problem.fix("write to an agent of this room").into());
         }
-        each(AddressTarget::There { tag, who }, RecipientRule::Link);
-        Ok(())
+        Ok(vec![(
+            AddressTarget::There(there.into()),
+            RecipientRule::Link,
+        )])
     }
 
     fn no_link(&self, tag: &str, who: &str) -> Problem {
@@ -478,43 +429,24 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     }
 }
 
-/// The id, and the id without the prefix `agent_`.
-fn ids_of(agent: &Agent) -> impl Iterator<Item = &str> {
-    [Some(&*agent.id), agent.id.strip_prefix("agent_")]
-        .into_iter()
-        .flatten()
-}
-
-/// A hint such as "use all_engineer, all_writer" with existing names, the most similar first.
+/// A hint with existing names: the similar ones, as `did you mean all_engineer?`, or some of all.
 pub(super) fn best_first<'c>(
     word: &str,
     there: impl Iterator<Item = &'c str>,
     prefix: &str,
 ) -> Option<String> {
-    const MOST: usize = 10;
     let there: Vec<&str> = there.collect();
     let near = nearest(word, there.iter().copied());
-    let rest = there.iter().copied().filter(|c| !near.contains(c));
-    let listed: Vec<String> = near
-        .iter()
-        .copied()
-        .chain(rest)
-        .take(MOST)
-        .map(|c| format!("{prefix}{c}"))
-        .collect();
-    let more = there.len().saturating_sub(MOST);
-    let and_more = if more > 0 {
-        format!(" or {more} more")
+    if there.is_empty() {
+        return None;
+    }
+    Some(if near.is_empty() {
+        let names = there.iter().map(|name| format!("{prefix}{name}"));
+        format!("there is {}", listed(names))
     } else {
-        String::new()
-    };
-    let verb = if near.is_empty() {
-        "there is"
-    } else {
-        "did you mean"
-    };
-    let mark = if near.is_empty() { "" } else { "?" };
-    (!listed.is_empty()).then(|| format!("{verb} {}{and_more}{mark}", listed.join(", ")))
+        let names = near.iter().map(|name| format!("{prefix}{name}"));
+        format!("did you mean {}?", joined(names))
+    })
 }
 
 fn behind(alias: &str, mut problem: Problem) -> Problem {

@@ -41,20 +41,18 @@ pub fn explain(
         .map(|text| {
             let mut reached = ReachedAgents::new(registry);
             let mut expansion = AddressExpansion::new(registry, from, &*standing);
-            let result = expansion.address(text, &mut |reach, via| {
-                reached.add(reach, via);
-                all.add(reach, via);
-            });
-            let problems = result.err().unwrap_or_default();
             // If an alias fails, none of its agents receives the message.
-            let reaches = if problems.is_empty() {
-                reached.list
-            } else {
-                Vec::new()
+            let (targets, problems) = match expansion.address(text) {
+                Ok(targets) => (targets, Vec::new()),
+                Err(problems) => (Vec::new(), problems),
             };
+            for (target, via) in targets {
+                all.add(target.clone(), via);
+                reached.add(target, via);
+            }
             AddressExplanation {
                 address: text.clone(),
-                reaches,
+                reaches: reached.list,
                 problems,
             }
         })

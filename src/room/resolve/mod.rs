@@ -17,7 +17,6 @@ pub use unreached::resolve_message;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::id::far;
 use crate::message::subject::ClaimSubject;
 use crate::room::registry::Registry;
 use crate::room::settings::parse_word;
@@ -172,58 +171,38 @@ fn resolve_all(
             "too many addresses: {}; the limit is {ADDRESSES}",
             addresses.len()
         );
-        let fix = "write to a role, a topic or `all` instead";
-        return Err(vec![
-            Problem::new("too_many_addresses", what).at("/to").fix(fix),
-        ]);
+        let problem = Problem::new("too_many_addresses", what).at("/to");
+        return Err(problem
+            .fix("write to a role, a topic or `all` instead")
+            .into());
     }
     let (mut problems, mut unreached) = (Vec::new(), Vec::new());
     let mut reached = ReachedAgents::new(registry);
     let mut expansion = AddressExpansion::new(registry, Some(from), &*standing);
     for (n, text) in addresses.iter().enumerate() {
-        reached.calls = 0;
-        // An id needs no parsing, because no reserved word or other form of address can be an id.
-        let id = registry
-            .position(text)
-            .filter(|at| !registry.at(*at).is_retired());
-        let result = match id {
-            Some(at) => expansion
-                .border
-                .admit_agent(&registry.at(at).id)
-                .map_err(|problem| vec![problem])
-                .map(|()| {
-                    reached.add(
-                        AddressTarget::Here(at),
-                        if mention {
-                            RecipientRule::Mention
-                        } else {
-                            RecipientRule::Direct
-                        },
-                    );
-                }),
-            None if mention => expansion.mention(text, &mut |reach, via| {
-                reached.add(
-                    reach,
-                    if via == RecipientRule::Link {
-                        via
-                    } else {
-                        RecipientRule::Mention
-                    },
-                )
-            }),
-            None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),
+        let result = if mention {
+            expansion.mention(text)
+        } else {
+            expansion.address(text)
         };
         let place = place(n, addresses.len(), mention);
         match result {
             Err(found) => problems.extend(found.into_iter().map(|p| p.at(&place))),
-            Ok(()) if reached.calls == 0 && unreached.len() < limits::PROBLEMS => {
-                unreached.extend(
-                    expansion
-                        .explain_unreached(text, mention)
-                        .map(|p| p.at(&place)),
-                );
+            Ok(targets) if targets.is_empty() && unreached.len() < limits::PROBLEMS => {
+                let why = expansion.explain_unreached(text, mention);
+                unreached.extend(why.map(|p| p.at(&place)));
             }
-            Ok(()) => {}
+            Ok(targets) => {
+                for (target, via) in targets {
+                    let is_mention = mention && via != RecipientRule::Link;
+                    let via = if is_mention {
+                        RecipientRule::Mention
+                    } else {
+                        via
+                    };
+                    reached.add(target, via);
+                }
+            }
         }
         if problems.len() >= limits::PROBLEMS {
             problems.truncate(limits::PROBLEMS);
@@ -252,10 +231,8 @@ fn place(n: usize, of: usize, mention: bool) -> String {
 struct ReachedAgents<'a> {
     registry: &'a Registry,
     list: Vec<Recipient>,
-    /// The index in the list of each position in the registry.
-    places: HashMap<u32, usize>,
-    /// How often the present address has reached an agent.
-    calls: usize,
+    /// The index of each agent in the list.
+    places: HashMap<Arc<str>, usize>,
 }
 
 impl<'a> ReachedAgents<'a> {
@@ -264,38 +241,21 @@ impl<'a> ReachedAgents<'a> {
             registry,
             list: Vec::new(),
             places: HashMap::new(),
-            calls: 0,
         }
     }
 
-    fn add(&mut self, reach: AddressTarget<'_>, via: RecipientRule) {
-        self.calls += 1;
-        match reach {
-            AddressTarget::Here(at) => self.add_here(at, via),
-            AddressTarget::There { tag, who } => {
-                let agent: Arc<str> = far(tag, who).into();
-                if self.list.iter().all(|known| known.agent != agent) {
-                    self.list.push(Recipient { agent, via });
-                }
-            }
-        }
-    }
-
-    fn add_here(&mut self, at: u32, via: RecipientRule) {
-        match self.place(at) {
-            Some(place) if via == RecipientRule::Direct => self.list[place].via = via,
+    fn add(&mut self, target: AddressTarget, via: RecipientRule) {
+        let agent = match target {
+            AddressTarget::Here(at) => self.registry.at(at).id.clone(),
+            AddressTarget::There(agent) => agent,
+        };
+        match self.places.get(&agent) {
+            Some(place) if via == RecipientRule::Direct => self.list[*place].via = via,
             Some(_) => {}
             None => {
-                self.places.insert(at, self.list.len());
-                self.list.push(Recipient {
-                    agent: self.registry.at(at).id.clone(),
-                    via,
-                });
+                self.places.insert(agent.clone(), self.list.len());
+                self.list.push(Recipient { agent, via });
             }
         }
-    }
-
-    fn place(&self, at: u32) -> Option<usize> {
-        self.places.get(&at).copied()
     }
 }

@@ -15,6 +15,8 @@ use crate::room::registry::Registry;
 
 /// The code of a group with the sender as the only member.
 const ONLY_SENDER: &str = "only_sender";
+/// The advice for an address that reaches no other agent.
+const NAME_ANOTHER: &str = "name another agent; `mailbag agent list` lists the agents";
 /// The code of the address `all` in a room without other agents.
 const ALONE: &str = "no_other_agent";
 /// Types that announce something to the agents that are there.
@@ -41,9 +43,8 @@ pub fn resolve_message(
             .first()
             .map(|problem| format!("{}; or ", problem.fix))
             .unwrap_or_default();
-        return Err(vec![problem.fix(format!(
-            "{near}name the recipients in `to`; `mailbag agent list` shows them"
-        ))]);
+        let fix = format!("{near}name the recipients in `to`; `mailbag agent list` shows them");
+        return Err(problem.fix(fix).into());
     }
     if needs_none && by_mention {
         // A name in the text of a report need not be an address.
@@ -70,8 +71,17 @@ impl AddressExpansion<'_, '_> {
     }
 
     fn why_unreached(&self, address: &Address) -> Problem {
-        if let Some((alias, targets)) = self.meaning(address) {
-            return self.no_target(alias, targets);
+        if let Some((name, targets)) = self.meaning(address) {
+            let addresses = targets
+                .iter()
+                .filter_map(|target| Address::parse(target).ok());
+            let plain = addresses.filter(|address| self.meaning(address).is_none());
+            let reasons: Vec<Problem> = plain.map(|address| self.why_unreached(&address)).collect();
+            let why = listed(reasons.iter().map(|reason| &reason.what));
+            let what = format!("{name} means {}: {why}", listed(targets));
+            let first = reasons.into_iter().next();
+            return Problem::new("no_target", what)
+                .fix(first.map_or_else(|| NAME_ANOTHER.to_owned(), |first| first.fix));
         }
         let why = match address {
             Address::All => {
@@ -91,8 +101,7 @@ impl AddressExpansion<'_, '_> {
             }
         };
         let what = format!("{address} reaches no other agent: {why}");
-        Problem::new(ONLY_SENDER, what)
-            .fix("name another agent; `mailbag agent list` lists the agents")
+        Problem::new(ONLY_SENDER, what).fix(NAME_ANOTHER)
     }
 
     /// The alias or the lane that an address names, with its targets.
@@ -112,38 +121,6 @@ impl AddressExpansion<'_, '_> {
             _ => None,
         }?;
         Some((&lane.address, &lane.owners))
-    }
-
-    /// Explains an alias or a lane by the addresses that it means in the end, each once.
-    fn no_target(&self, alias: &str, targets: &[String]) -> Problem {
-        let mut addresses: Vec<&str> = targets.iter().map(String::as_str).collect();
-        let mut reasons: Vec<Problem> = Vec::new();
-        let mut n = 0;
-        while let Some(address) = addresses.get(n) {
-            n += 1;
-            let Ok(address) = Address::parse(address) else {
-                continue;
-            };
-            match self.meaning(&address) {
-                Some((_, targets)) => {
-                    for target in targets.iter().map(String::as_str) {
-                        if !addresses.contains(&target) {
-                            addresses.push(target);
-                        }
-                    }
-                }
-                None => reasons.push(self.why_unreached(&address)),
-            }
-        }
-        let why = listed(reasons.iter().map(|reason| &reason.what));
-        let problem = Problem::new(
-            "no_target",
-            format!("{alias} means {}: {why}", listed(targets)),
-        );
-        match reasons.into_iter().next() {
-            Some(first) => problem.fix(first.fix),
-            None => problem,
-        }
     }
 
     fn no_subscriber(&self, topic: &str) -> Problem {

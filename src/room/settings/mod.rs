@@ -19,8 +19,10 @@ pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
 pub(in crate::room) use values::parse_word;
 
 use crate::base::error::Problem;
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::message::address::{self, is_display_name};
+use crate::room::consent::LinkConnection;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,11 +103,23 @@ macro_rules! settings {
             /// The settings that do not take effect, because the person has not agreed to them.
             #[serde(skip)]
             pub withheld: Vec<GuardedSetting>,
+            /// The hash of all that leads out of the room, as the file has it.
+            #[serde(skip)]
+            pub outward: Option<String>,
+            /// True if the person has agreed to exactly that.
+            #[serde(skip)]
+            pub is_agreed: bool,
         }
 
         impl Default for Settings {
             fn default() -> Settings {
-                Settings { $($key: $default,)* given: Vec::new(), withheld: Vec::new() }
+                Settings {
+                    $($key: $default,)*
+                    given: Vec::new(),
+                    withheld: Vec::new(),
+                    outward: None,
+                    is_agreed: false,
+                }
             }
         }
 
@@ -270,33 +284,51 @@ impl Settings {
         path.starts_with('/') || path.split('/').any(|part| part == "..")
     }
 
-    /// Resets the settings that lead out of the room, and disables links to other rooms of this machine. Keeps a value
-    /// that the person has agreed to.
-    pub(super) fn withhold(&mut self, is_trusted: impl Fn(&GuardedSetting) -> bool) {
+    /// The settings that lead out of the room, and the links within this machine.
+    fn guarded(&self) -> Vec<GuardedSetting> {
         let values = self.values();
+        let keys = KEYS.iter().filter(|key| (key.leads_out)(self));
+        let keys = keys.map(|key| (key.key.to_owned(), to_toml(&values[key.key])));
+        let links = self
+            .links
+            .iter()
+            .filter(|(_, link)| link.carrier == Carrier::Dir);
+        let links = links.map(|(tag, link)| (link_key(tag), to_toml(link)));
+        keys.chain(links)
+            .map(|(key, value)| GuardedSetting { key, value })
+            .collect()
+    }
+
+    /// The hash of all that leads out of the room, with the connections to other machines. `None` if nothing does.
+    pub(super) fn hash_outward(&self) -> Option<String> {
+        let connections = LinkConnection::of(self);
+        let mut outward = self.guarded();
+        outward.extend(connections.iter().map(LinkConnection::as_setting));
+        let text = serde_json::to_vec(&outward).expect("plain data");
+        (!outward.is_empty()).then(|| hex(&hash(text)))
+    }
+
+    /// What leads out of the room and has no consent.
+    pub fn open(&self) -> Vec<GuardedSetting> {
+        let mut open = self.withheld.clone();
+        if !self.is_agreed {
+            let connections = LinkConnection::of(self);
+            open.extend(connections.iter().map(LinkConnection::as_setting));
+        }
+        open
+    }
+
+    /// Resets the settings that lead out of the room, and disables links within this machine.
+    pub(super) fn withhold(&mut self) {
+        self.withheld = self.guarded();
         for key in KEYS {
-            if !(key.leads_out)(self) {
-                continue;
-            }
-            let setting = GuardedSetting {
-                key: key.key.to_owned(),
-                value: to_toml(&values[key.key]),
-            };
-            if !is_trusted(&setting) {
+            if (key.leads_out)(self) {
                 (key.reset)(self);
-                self.withheld.push(setting);
             }
         }
-        for (tag, link) in &mut self.links {
-            let setting = GuardedSetting {
-                key: link_key(tag),
-                value: to_toml(link),
-            };
-            // A link to another machine has its own consent, because the router does not connect.
-            if link.carrier == Carrier::Dir && !is_trusted(&setting) {
-                link.is_withheld = true;
-                self.withheld.push(setting);
-            }
+        for link in self.links.values_mut() {
+            // A link to another machine stays, because the router does not connect.
+            link.is_withheld = link.carrier == Carrier::Dir;
         }
     }
 
