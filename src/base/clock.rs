@@ -143,11 +143,6 @@ impl Stamp {
         Some(Stamp(time.and_utc().timestamp_micros()))
     }
 
-    /// The month, such as `2026-11`.
-    pub fn month(self) -> String {
-        self.date_time().format("%Y-%m").to_string()
-    }
-
     /// The same time as a chrono value.
     pub fn date_time(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()

@@ -1,20 +1,16 @@
 //! Error types, classified by who must act. A temporary error is retried, a permanent error is reported to the author
 //! of the input, and a bug stops the program.
 
-use crate::base::limits;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::borrow::Cow;
+use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub use crate::base::problem::{Problem, did_you_mean, in_words, nearest};
 
 /// The code of a reference to a message that does not exist, or that the agent may not see.
 pub const UNKNOWN_REFERENCE: &str = "unknown_reference";
 /// The code of a reference that several messages match.
 pub const AMBIGUOUS_REFERENCE: &str = "ambiguous_reference";
-
-/// The number of similar names in an error.
-const SUGGESTIONS: usize = 3;
 
 /// The result of an operation that can fail with an [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -177,39 +173,13 @@ pub struct ErrorReport {
 
 impl From<&Error> for ErrorReport {
     fn from(error: &Error) -> ErrorReport {
-        let (code, fix) = match error {
-            Error::Usage { fix, .. } => (ErrorCode::Usage, fix.as_str()),
-            Error::NotFound { fix, .. } => (ErrorCode::NotFound, &**fix),
-            Error::Busy { fix, .. } => (ErrorCode::Busy, &**fix),
-            Error::Timeout { fix, .. } => (ErrorCode::Timeout, &**fix),
-            Error::Done { fix, .. } => (ErrorCode::Done, &**fix),
-            Error::Moved { fix, .. } => (ErrorCode::Moved, &**fix),
-            Error::Untrusted { fix, .. } => (ErrorCode::Untrusted, &**fix),
-            Error::State { fix, .. } => (ErrorCode::State, &**fix),
-            Error::Sync { .. } => (ErrorCode::Sync, AFTER_SYNC),
-            Error::Io { source, .. } => (ErrorCode::Io, next_step(source).trim_start_matches("; ")),
-            Error::Rejected(problems) | Error::NotGranted(problems) => {
-                let fix = match &problems[..] {
-                    [only] => &only.fix,
-                    _ => "",
-                };
-                let code = if error.is_not_found() {
-                    ErrorCode::NotFound
-                } else if error.is_usage() {
-                    ErrorCode::Usage
-                } else {
-                    ErrorCode::Rejected
-                };
-                (code, fix)
-            }
-        };
         let problems = match error {
             Error::Rejected(problems) | Error::NotGranted(problems) => problems.clone(),
             _ => Vec::new(),
         };
-        let what = error.to_string();
+        let (what, fix) = (error.to_string(), error.fix());
         ErrorReport {
-            code,
+            code: error.code(),
             what: what
                 .strip_suffix(&format!("; {fix}"))
                 .unwrap_or(&what)
@@ -218,6 +188,19 @@ impl From<&Error> for ErrorReport {
             problems,
         }
     }
+}
+
+/// Defines a function for each error that has only a reason and a next step.
+macro_rules! plain_errors {
+    ($($doc:literal $name:ident $variant:ident;)*) => {$(
+        #[doc = $doc]
+        pub fn $name(what: impl Into<String>, fix: impl Into<String>) -> Error {
+            Error::$variant {
+                what: what.into(),
+                fix: fix.into(),
+            }
+        }
+    )*};
 }
 
 impl Error {
@@ -230,44 +213,13 @@ impl Error {
         Error::Rejected(vec![*problem])
     }
 
-    /// The command line is not valid: the invalid argument, and a valid alternative.
-    pub fn usage(what: impl Into<String>, fix: impl Into<String>) -> Error {
-        Error::Usage {
-            what: what.into(),
-            fix: fix.into(),
-        }
-    }
-
-    /// The object does not exist where it was searched for.
-    pub fn not_found(what: impl Into<String>, fix: impl Into<String>) -> Error {
-        Error::NotFound {
-            what: what.into(),
-            fix: fix.into(),
-        }
-    }
-
-    /// Another process or session holds the resource.
-    pub fn busy(what: impl Into<String>, fix: impl Into<String>) -> Error {
-        Error::Busy {
-            what: what.into(),
-            fix: fix.into(),
-        }
-    }
-
-    /// The event did not happen in time.
-    pub fn timeout(what: impl Into<String>, fix: impl Into<String>) -> Error {
-        Error::Timeout {
-            what: what.into(),
-            fix: fix.into(),
-        }
-    }
-
-    /// The room was moved, replaced or changed.
-    pub fn moved(what: impl Into<String>, fix: impl Into<String>) -> Error {
-        Error::Moved {
-            what: what.into(),
-            fix: fix.into(),
-        }
+    plain_errors! {
+        "The command line is not valid: the invalid argument, and a valid alternative." usage Usage;
+        "The object does not exist where it was searched for." not_found NotFound;
+        "Another process or session holds the resource." busy Busy;
+        "The event did not happen in time." timeout Timeout;
+        "The room was moved, replaced or changed." moved Moved;
+        "This user may not use the object: the object and the reason, and the next step." untrusted Untrusted;
     }
 
     /// A file of the room cannot be read: the file, its damage, and the next step.
@@ -284,11 +236,41 @@ impl Error {
         }
     }
 
-    /// This user may not use the object: the object and the reason, and the next step.
-    pub fn untrusted(what: impl Into<String>, fix: impl Into<String>) -> Error {
-        Error::Untrusted {
-            what: what.into(),
-            fix: fix.into(),
+    fn code(&self) -> ErrorCode {
+        match self {
+            Error::Usage { .. } => ErrorCode::Usage,
+            Error::NotFound { .. } => ErrorCode::NotFound,
+            Error::Busy { .. } => ErrorCode::Busy,
+            Error::Timeout { .. } => ErrorCode::Timeout,
+            Error::Done { .. } => ErrorCode::Done,
+            Error::Moved { .. } => ErrorCode::Moved,
+            Error::Untrusted { .. } => ErrorCode::Untrusted,
+            Error::State { .. } => ErrorCode::State,
+            Error::Sync { .. } => ErrorCode::Sync,
+            Error::Io { .. } => ErrorCode::Io,
+            error if error.is_not_found() => ErrorCode::NotFound,
+            error if error.is_usage() => ErrorCode::Usage,
+            _ => ErrorCode::Rejected,
+        }
+    }
+
+    /// The next step. Empty if there are several, or none.
+    fn fix(&self) -> &str {
+        match self {
+            Error::Usage { fix, .. }
+            | Error::NotFound { fix, .. }
+            | Error::Busy { fix, .. }
+            | Error::Timeout { fix, .. }
+            | Error::Done { fix, .. }
+            | Error::Moved { fix, .. }
+            | Error::Untrusted { fix, .. }
+            | Error::State { fix, .. } => fix,
+            Error::Sync { .. } => AFTER_SYNC,
+            Error::Io { source, .. } => next_step(source).trim_start_matches("; "),
+            Error::Rejected(problems) | Error::NotGranted(problems) => match &problems[..] {
+                [only] => &only.fix,
+                _ => "",
+            },
         }
     }
 
@@ -302,11 +284,7 @@ impl Error {
             | Error::State { .. }
             | Error::Moved { .. }
             | Error::Done { .. } => ErrorClass::Bug,
-            Error::Usage { .. }
-            | Error::NotFound { .. }
-            | Error::Untrusted { .. }
-            | Error::Rejected(_)
-            | Error::NotGranted(_) => ErrorClass::Permanent,
+            _ => ErrorClass::Permanent,
         }
     }
 
@@ -325,10 +303,8 @@ impl Error {
         match self {
             Error::NotFound { .. } => true,
             Error::Rejected(problems) => {
-                !problems.is_empty()
-                    && problems
-                        .iter()
-                        .all(|problem| problem.code == UNKNOWN_REFERENCE)
+                let mut problems = problems.iter();
+                problems.len() > 0 && problems.all(|problem| problem.code == UNKNOWN_REFERENCE)
             }
             _ => false,
         }
@@ -433,134 +409,6 @@ impl<T, E: Into<io::Error>> ErrorContext<T> for std::result::Result<T, E> {
     }
 }
 
-/// One problem of an input, with its position and its correction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Problem {
-    /// A short, stable word for programs, such as `unknown_recipient`.
-    pub code: String,
-    /// The position: a JSON pointer such as `/to/1`, or `line 3 column 7`. Empty for the whole input.
-    #[serde(rename = "where", default, skip_serializing_if = "String::is_empty")]
-    pub place: String,
-    /// A description in one sentence without a full stop.
-    pub what: String,
-    /// How to correct it, as an instruction.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub fix: String,
-    /// A corrected value or message, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub example: Option<Value>,
-}
-
-impl Problem {
-    /// A problem with a code and a description. The methods below add the rest.
-    pub fn new(code: &str, what: impl Into<String>) -> Problem {
-        Problem {
-            code: code.into(),
-            place: String::new(),
-            what: what.into(),
-            fix: String::new(),
-            example: None,
-        }
-    }
-
-    /// Adds the position.
-    pub fn at(mut self, place: impl Into<String>) -> Problem {
-        self.place = place.into();
-        self
-    }
-
-    /// Adds the correction.
-    pub fn fix(mut self, fix: impl Into<String>) -> Problem {
-        self.fix = fix.into();
-        self
-    }
-
-    /// Adds a corrected value or message, unless it is too large. The example contains text of the sender, and is
-    /// stored in the log, in the explanation and in the bounce.
-    pub fn example(mut self, example: Value) -> Problem {
-        self.example =
-            Some(example).filter(|example| example.to_string().len() <= limits::EXAMPLE_BYTES);
-        self
-    }
-}
-
-impl From<Problem> for Vec<Problem> {
-    fn from(problem: Problem) -> Vec<Problem> {
-        vec![problem]
-    }
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = in_words(&self.place);
-        let mut what = self.what.as_str();
-        if !place.is_empty() {
-            write!(f, "{place}: ")?;
-            // The sentence can begin with the field, which is already named.
-            let rest = what.strip_prefix(&*place);
-            what = rest.and_then(|rest| rest.strip_prefix(' ')).unwrap_or(what);
-        }
-        write!(f, "{what}")?;
-        if !self.fix.is_empty() {
-            write!(f, "; {}", self.fix)?;
-        }
-        Ok(())
-    }
-}
-
-/// A position for people: a JSON pointer as field names, such as `to[1]`. Other positions are unchanged.
-pub fn in_words(place: &str) -> Cow<'_, str> {
-    let Some(pointer) = place.strip_prefix('/') else {
-        return place.into();
-    };
-    let mut words = String::new();
-    for part in pointer.split('/') {
-        if part.parse::<usize>().is_ok() {
-            words.push_str(&format!("[{part}]"));
-        } else {
-            if !words.is_empty() {
-                words.push('.');
-            }
-            words.push_str(&part.replace("~1", "/").replace("~0", "~"));
-        }
-    }
-    words.into()
-}
-
-/// The candidates most similar to `word`, best first, for a "did you mean" hint; at most
-/// three. Letter case is ignored. A candidate matches if it differs in at most a third
-/// of the letters, or if one word contains the other.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let word = word.to_ascii_lowercase();
-    let allowed = (word.chars().count() / 3).max(1);
-    let mut scored: Vec<(usize, &str)> = candidates
-        .into_iter()
-        .filter_map(|c| {
-            let lower = c.to_ascii_lowercase();
-            let distance = strsim::osa_distance(&word, &lower);
-            let contained = word.len() >= 3
-                && (lower.contains(&word) || word.contains(&lower) && lower.len() >= 3);
-            (distance <= allowed || contained).then_some((distance, c))
-        })
-        .collect();
-    scored.sort();
-    scored.dedup();
-    scored
-        .into_iter()
-        .take(SUGGESTIONS)
-        .map(|(_, c)| c)
-        .collect()
-}
-
-/// A hint for an unknown word: `did you mean alice or alina?`. `None` if no candidate is similar.
-pub fn did_you_mean<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    let near = nearest(word, candidates);
-    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
-}
-
 /// The next step for an error that has a known cause outside the program.
 fn next_step(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
@@ -571,28 +419,5 @@ fn next_step(source: &io::Error) -> &'static str {
             "; one of the two directories is on another mount, and all directories of a room belong on one: move it, or unmount it"
         }
         _ => "",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn described(place: &str, what: &str) -> String {
-        Problem::new("unknown_recipient", what)
-            .at(place)
-            .to_string()
-    }
-
-    #[test]
-    fn a_problem_names_its_field_once_and_in_words() {
-        for (place, what, expected) in [
-            ("/to/1", "no such agent", "to[1]: no such agent"),
-            ("/agents/4/id", "id is long", "agents[4].id: id is long"),
-            ("/priority", "priority is odd", "priority: is odd"),
-            ("line 3", "invalid JSON", "line 3: invalid JSON"),
-        ] {
-            assert_eq!(described(place, what), expected);
-        }
     }
 }

@@ -14,10 +14,3 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hash, D::Error>
     let text = Cow::<'de, str>::deserialize(from)?;
     unhex(&text).ok_or_else(|| D::Error::custom("not 64 hexadecimal digits"))
 }
-
-/// Reads a hash of a field that may be missing, for `serde`.
-pub fn deserialize_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Hash>, D::Error> {
-    #[derive(Deserialize)]
-    struct HexHash(#[serde(with = "super::hex_hash")] Hash);
-    Ok(Option::<HexHash>::deserialize(from)?.map(|wrapped| wrapped.0))
-}

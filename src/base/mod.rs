@@ -16,6 +16,7 @@ pub mod limits;
 pub mod lookalike;
 pub mod markdown;
 pub mod packed_numbers;
+pub mod problem;
 pub mod process;
 pub mod rfc3339;
 pub mod sanitize;

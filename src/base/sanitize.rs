@@ -75,28 +75,32 @@ pub fn path(text: &str, most: usize) -> String {
 
 /// The start of a text on one line: sanitized, with single spaces, and with at most `most` characters.
 pub fn brief(text: &str, most: usize) -> String {
-    let mut brief: Vec<char> = Vec::new();
-    let mut before = None;
-    for (at, c) in text.char_indices() {
-        match c {
-            c if c.is_whitespace() || c.is_control() => {
-                brief.extend(brief.last().is_some_and(|last| *last != ' ').then_some(' '));
-            }
-            '“' | '”' => brief.push('"'),
-            '<' if opens_markup(before, &text[at..]) => brief.extend(c.escape_unicode()),
-            c if is_hidden(c, before) || imitates(c, &text[..at], &text[at..]) => {
-                brief.extend(c.escape_unicode());
-            }
-            c => brief.push(c),
+    // No character becomes shorter, so more of the text would not be shown.
+    let (mut plain, mut count) = (String::new(), 0);
+    for c in text.chars() {
+        let c = match c {
+            c if c.is_whitespace() || c.is_control() => ' ',
+            '“' | '”' => '"',
+            c => c,
+        };
+        if c != ' ' || !plain.is_empty() && !plain.ends_with(' ') {
+            plain.push(c);
+            count += 1;
         }
-        before = Some(c);
-        if brief.len() > most {
-            brief.truncate(most.saturating_sub(1));
-            brief.push('…');
+        // Markup is recognized by the characters after its beginning.
+        if count > most + MARKUP {
             break;
         }
     }
-    brief.into_iter().collect::<String>().trim().to_owned()
+    let shown = line(plain.trim_end());
+    match shown.char_indices().nth(most) {
+        Some(_) => shown
+            .chars()
+            .take(most.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+        None => shown.into_owned(),
+    }
 }
 
 /// Returns true if a text has a character that no reader sees in its place.
@@ -186,7 +190,7 @@ fn is_hidden(c: char, before: Option<char>) -> bool {
 /// legitimate.
 fn imitates(c: char, before: &str, from: &str) -> bool {
     // A longer word is not read as a word.
-    const WORD: usize = 64;
+    const WORD: usize = MARKUP;
     if c.is_ascii() || !c.is_alphabetic() || ascii_twin(c).is_none() {
         return false;
     }
@@ -208,6 +212,9 @@ fn takes_selector(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*' | '©' | '®' | '\u{203c}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}')
         || matches!(c, '\u{1f000}'..='\u{1faff}')
 }
+
+/// The longest beginning of a text that decides whether it is markup.
+const MARKUP: usize = 64;
 
 /// Words that occur in the compound tag names of clients' markup.
 const PARTS: [&str; 36] = [

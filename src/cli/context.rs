@@ -84,8 +84,6 @@ pub(super) enum Freshness {
 /// Context of every command.
 pub(super) struct CommandContext {
     asked: Option<PathBuf>,
-    /// True after the warning that the nearest room is gone.
-    noticed: Cell<bool>,
     /// True after the check whether the room is a copy.
     compared: Cell<bool>,
     /// Where everything is printed.
@@ -104,7 +102,6 @@ impl CommandContext {
         let asked = given.or_else(room::named_by_environment);
         CommandContext {
             asked,
-            noticed: Cell::new(false),
             compared: Cell::new(false),
             out: CommandOutput::new(global.json, global.quiet),
             verbose: global.verbose,
@@ -144,14 +141,7 @@ impl CommandContext {
     }
 
     fn room_from(&self, from: &Path) -> Result<Room> {
-        let found = room::find_room(self.asked.as_deref(), from)?;
-        let room = Room::open(&found.path)?;
-        if let Some(notice) = found.notice()
-            && !self.noticed.replace(true)
-        {
-            self.out.warn(&notice);
-        }
-        Ok(room)
+        Room::open(&room::find(self.asked.as_deref(), from)?)
     }
 
     /// The directory that `--room` or `MAILBAG_ROOM` names.

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::written_path::write_path;
-use crate::room::{self, CompetingRoom, Room, RoomCreation};
+use crate::room::{self, Room, RoomCreation, competing_room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -28,16 +28,13 @@ impl InitReport {
     /// Describes a room for a caller in a directory.
     pub fn describe(room: PathBuf, creation: RoomCreation, from: &Path) -> InitReport {
         let created = creation == RoomCreation::New;
-        let other = if created {
-            CompetingRoom::of(&room)
-        } else {
-            None
-        };
+        let other = if created { competing_room(&room) } else { None };
+        let (other, warning) = other.unzip();
         InitReport {
             created,
             reason: room::reason(&room, from),
-            warning: other.as_ref().map(|other| other.warning(&room)),
-            other: other.map(|other| other.room().to_path_buf()),
+            warning,
+            other,
             room,
         }
     }

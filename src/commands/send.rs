@@ -123,13 +123,6 @@ impl OutboxMessage {
         outbox.and_then(|agent| agent.to_str()).unwrap_or_default()
     }
 
-    /// Returns true while no router has taken the file.
-    pub fn is_in_outbox(&self, room: &Room) -> bool {
-        let name = self.file.file_name().unwrap_or_default();
-        let outbox = room.dir.sub(layout::outbox(self.sender()));
-        outbox.is_ok_and(|outbox| matches!(outbox.stat(name), Ok(Some(_))))
-    }
-
     /// The first part of an error that occurs after the message was written.
     pub fn written(&self) -> String {
         format!("message {} was written to {}", self.id, self.file.display())

@@ -9,7 +9,7 @@ use crate::room::Room;
 pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(copied) = room.copied()? {
         let fix = format!("mailbag init --adopt {}", shell(room.dir.path()));
-        findings.push(Finding::warning("room_copied", copied.describe(), fix));
+        findings.push(Finding::warning("room_copied", copied, fix));
     }
     Ok(())
 }

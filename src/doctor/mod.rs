@@ -122,14 +122,8 @@ struct ExaminedRoom<'a> {
 
 /// Runs all examinations.
 pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
-    let found = room::find_room(request.room, request.from);
     let mut findings = Vec::new();
-    if let Ok(found) = &found
-        && let Some(notice) = found.notice()
-    {
-        findings.push(Finding::warning("room_damaged", notice, "mailbag init"));
-    }
-    let opened = found.and_then(|found| Room::open(&found.path));
+    let opened = room::find(request.room, request.from).and_then(|room| Room::open(&room));
     let room = match opened {
         Ok(room) => Some(room),
         Err(Error::NotFound { what, .. }) => {

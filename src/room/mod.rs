@@ -35,11 +35,11 @@ mod trusted;
 mod turn;
 mod whole;
 
-pub use choice::{CompetingRoom, reason};
+pub use choice::{competing_room, reason};
 pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode, RouterPresence};
 pub use open::{
-    FoundRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_expanded, check_not_a_link,
-    check_path, default_place, find, find_room, is_room, named_by_environment, take_owner,
+    ROOM_VARIABLES, Room, RoomCreation, below, check_expanded, check_not_a_link, check_path,
+    default_place, find, is_room, named_by_environment, take_owner,
 };
 pub use progress::StalledRouter;
 pub use turn::{RoomTurn, pause};

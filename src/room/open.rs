@@ -234,39 +234,6 @@ impl Room {
     }
 }
 
-/// A room that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundRoom {
-    /// Its path.
-    pub path: PathBuf,
-    /// A nearer file or directory with the name of a room, which is none.
-    pub damaged: Option<PathBuf>,
-}
-
-impl FoundRoom {
-    /// Says which room is used instead of a damaged one.
-    pub fn notice(&self) -> Option<String> {
-        let damaged = describe_damage(self.damaged.as_deref()?);
-        let path = self.path.display();
-        Some(format!(
-            "{damaged}, so the room {path} is used; `mailbag init` makes it a room, or says what prevents that; or move it to another place"
-        ))
-    }
-}
-
-fn describe_damage(place: &Path) -> String {
-    format!(
-        "{} is not a room, because it has no directory {}",
-        place.display(),
-        layout::SPOOL
-    )
-}
-
-/// The path of the room that [`find_room`] finds.
-pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
-    find_room(asked, from).map(|found| found.path)
-}
-
 /// The environment variables that name the room, the first one before the other.
 pub const ROOM_VARIABLES: [&str; 2] = ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"];
 
@@ -297,35 +264,30 @@ pub fn check_expanded(path: &Path) -> Result<()> {
 }
 
 /// Finds the room: the requested path, otherwise `.mailbag` in this directory or the nearest parent directory. In a
-/// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room.
-pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
+/// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room. A
+/// nearer `.mailbag` that is no room is an error, because mail would go to another room.
+pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     if let Some(path) = asked {
         check_expanded(path)?;
-        return Ok(FoundRoom {
-            path: path.to_path_buf(),
-            damaged: None,
-        });
+        return Ok(path.to_path_buf());
     }
-    let found = places(from).position(|room| is_room(&room));
-    let mut nearer = places(from).take(found.unwrap_or(usize::MAX));
-    let damaged = nearer.find(|place| place.is_named());
-    match found.and_then(|at| places(from).nth(at)) {
-        Some(path) => Ok(FoundRoom {
-            path: check_not_a_link(path)?,
-            damaged,
-        }),
-        None => {
-            let damage = damaged.map(|place| format!(", and {}", describe_damage(&place)));
-            Err(Error::not_found(
-                format!(
-                    "no room found in {} or in its parent directories{}",
-                    from.display(),
-                    damage.unwrap_or_default()
-                ),
-                "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM",
-            ))
-        }
-    }
+    let nearest = places(from).find(|place| place.is_named());
+    let damage = match nearest {
+        Some(room) if is_room(&room) => return check_not_a_link(room),
+        Some(place) => format!(
+            ", and {} is not a room, because it has no directory {}",
+            place.display(),
+            layout::SPOOL
+        ),
+        None => String::new(),
+    };
+    Err(Error::not_found(
+        format!(
+            "no room found in {} or in its parent directories{damage}",
+            from.display()
+        ),
+        "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM",
+    ))
 }
 
 /// Makes a process of root run as the owner of its room. Without a room, the owner of the nearest directory above a new one
@@ -334,7 +296,7 @@ pub fn take_owner(asked: Option<&Path>, from: &Path) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let found = find_room(asked, from).map(|found| layout::below(from, found.path.as_os_str()));
+    let found = find(asked, from).map(|found| layout::below(from, found.as_os_str()));
     let place = found.unwrap_or_else(|_| default_place(from));
     match place.ancestors().find_map(|above| owner_of(above).ok()) {
         Some((uid, gid)) if uid != 0 => machine::run_as(uid, gid),

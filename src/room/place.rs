@@ -9,7 +9,7 @@ use crate::disk::layout;
 use crate::disk::paths::PathQuestions;
 use crate::room::settings::Settings;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The largest size of the recorded location.
 const BYTES: u64 = 64 << 10;
@@ -21,26 +21,6 @@ struct RecordedLocation {
     /// is not compared, because it can change at the next boot.
     inode: u64,
     path: String,
-}
-
-/// A room that is not at its recorded location.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CopiedRoom {
-    /// The recorded location.
-    pub from: PathBuf,
-    /// True if a room with the same id is there.
-    pub exists: bool,
-}
-
-impl CopiedRoom {
-    /// A description for people.
-    pub fn describe(&self) -> String {
-        let from = self.from.display();
-        if self.exists {
-            return format!("this room is a copy of {from}, and both may deliver the same mail");
-        }
-        format!("this room is a copy of {from}, or was restored from a copy")
-    }
 }
 
 impl Room {
@@ -78,8 +58,8 @@ impl Room {
         }
     }
 
-    /// The original of this room, if this room is a copy.
-    pub fn copied(&self) -> Result<Option<CopiedRoom>> {
+    /// Says that this room is a copy, if it is one.
+    pub fn copied(&self) -> Result<Option<String>> {
         let (Some(known), here) = (self.known_place()?, self.place()?) else {
             return Ok(None);
         };
@@ -96,17 +76,21 @@ impl Room {
             is_another && other.id().ok() == self.id().ok()
         });
         let is_copy = known.inode != here.inode || (known.path != here.path && other.is_some());
-        Ok(is_copy.then(|| CopiedRoom {
-            from: known.path.into(),
-            exists: other.is_some(),
+        Ok(is_copy.then(|| {
+            let mut what = format!("this room is a copy of {}", known.path);
+            what += if other.is_some() {
+                ", and both may deliver the same mail"
+            } else {
+                ", or was restored from a copy"
+            };
+            what
         }))
     }
 
     /// The warning of a process that may route in this room, if the room is a copy.
     pub fn copy_warning(&self) -> Result<Option<String>> {
         let place = shell_path(self.dir.path());
-        Ok(self.copied()?.map(|copied| {
-            let what = copied.describe();
+        Ok(self.copied()?.map(|what| {
             format!("{what}; to keep it as a room of its own: `mailbag init --adopt {place}`")
         }))
     }

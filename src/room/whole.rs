@@ -6,7 +6,6 @@ use super::open::has_log;
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::log::state;
-use std::path::Path;
 
 impl Room {
     /// Fails if this is a copy that `mailbag backup` did not finish.
@@ -37,14 +36,9 @@ impl Room {
     pub(super) fn check_named(self) -> Result<Room> {
         let room = self.check_finished()?;
         room.restore_id()?;
-        if room.dir.stat(layout::ROOM_ID)?.is_some() {
-            return Ok(room);
-        }
         match room.find_routed() {
-            Some(routed) => Err(room.incomplete(format!(
-                "the log is missing, but {routed}/ contains mail that a router delivered"
-            ))),
-            None => Ok(room),
+            Some(routed) if room.id()?.is_none() => Err(room.lacks_log("missing", routed)),
+            _ => Ok(room),
         }
     }
 
@@ -60,26 +54,24 @@ impl Room {
                 layout::ROOM_ID
             )));
         }
-        if let (0, Some(routed)) = (state.seq, room.find_routed()) {
-            let what =
-                format!("the log is empty, but {routed}/ contains mail that a router delivered");
-            return Err(room.incomplete(what));
+        match room.find_routed() {
+            Some(routed) if state.seq == 0 => Err(room.lacks_log("empty", routed)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// The first directory with files that only a router makes.
+    /// The first directory with mail that a router has moved there.
     fn find_routed(&self) -> Option<&'static str> {
-        let kinds = [
-            (layout::SENT, is_retired as fn(&Path) -> bool),
-            (layout::REJECTED, is_retired),
-            (layout::INBOXES, is_delivered),
-        ];
-        let found = kinds.into_iter().find(|(place, is_routed)| {
-            let dir = self.dir.sub(place);
-            dir.is_ok_and(|dir| has_file(&dir, *is_routed))
-        });
-        found.map(|(place, _)| place)
+        let places = [layout::SENT, layout::REJECTED, layout::INBOXES];
+        places
+            .into_iter()
+            .find(|place| self.dir.sub(place).is_ok_and(|dir| has_mail(&dir)))
+    }
+
+    fn lacks_log(&self, state: &str, routed: &str) -> Error {
+        self.incomplete(format!(
+            "the log is {state}, but {routed}/ contains mail that a router delivered"
+        ))
     }
 
     fn incomplete(&self, what: String) -> Error {
@@ -91,22 +83,12 @@ impl Room {
     }
 }
 
-fn is_retired(name: &Path) -> bool {
-    name.to_str()
-        .is_some_and(|name| layout::read_retired(name).is_some())
-}
-
-fn is_delivered(name: &Path) -> bool {
-    layout::read_delivered(name.as_os_str()).is_some()
-}
-
-/// Returns true if an agent's directory in this one has such a file.
-fn has_file(dir: &Dir, is_routed: fn(&Path) -> bool) -> bool {
+/// Returns true if an agent's directory in this one has a message.
+fn has_mail(dir: &Dir) -> bool {
     let agents = dir.list().into_iter().flatten().flatten();
-    let directories = agents.filter_map(|agent| dir.sub(agent.name).ok());
-    let mut names = directories
-        .filter_map(|agent| agent.list().ok())
+    let mut names = agents
+        .filter_map(|agent| dir.sub(agent.name).ok()?.list().ok())
         .flatten()
         .flatten();
-    names.any(|entry| is_routed(Path::new(&entry.name)))
+    names.any(|entry| layout::is_message_file(&entry.name))
 }

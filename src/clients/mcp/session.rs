@@ -10,7 +10,6 @@ use crate::room::sessions::{
 };
 use crate::room::{self, Room};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name of a client without a name.
@@ -24,8 +23,6 @@ const RESTART: &str =
 pub(super) struct McpSession {
     asked: Option<PathBuf>,
     from: PathBuf,
-    /// True after the warning that the nearest room is gone.
-    noticed: AtomicBool,
     state: Mutex<McpSessionState>,
     holds: Arc<Mutex<Vec<AgentHold>>>,
     /// The room of the last call.
@@ -54,7 +51,6 @@ impl McpSession {
         McpSession {
             asked,
             from,
-            noticed: AtomicBool::new(false),
             state: Mutex::new(McpSessionState {
                 caller,
                 agent: None,
@@ -120,14 +116,9 @@ impl McpSession {
     /// The room, searched for each time: it may be created while the server runs. Fails if another room has the place of
     /// the room that the server used.
     pub(super) fn room(&self) -> Result<Room> {
-        let found = room::find_room(self.asked.as_deref(), &self.from)?;
-        if let Some(notice) = found.notice()
-            && !self.noticed.swap(true, Ordering::Relaxed)
-        {
-            tracing::warn!("{notice}");
-        }
+        let found = room::find(self.asked.as_deref(), &self.from)?;
         let mut used = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = Room::open(&found.path)?;
+        let room = Room::open(&found)?;
         match &*used {
             Some(used) if used.dir.path() == room.dir.path() => {
                 used.check_place().map_err(|e| match e {

@@ -36,9 +36,7 @@ pub fn woken_again(agent: &str) -> String {
 
 /// In `sessions/`, the facts that sessions already know.
 pub const TOLD: &str = ".told";
-/// The lock for changes of that file.
+/// The lock for changes of these files.
 pub const TOLD_LOCK: &str = ".told.lock";
 /// In `sessions/`, the files that were edited a moment ago, and their editors.
 pub const EDITS: &str = ".edits";
-/// The lock for changes of that file.
-pub const EDITS_LOCK: &str = ".edits.lock";

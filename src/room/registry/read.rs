@@ -30,46 +30,35 @@ struct RegistryFile {
 
 /// One address, or an array of addresses.
 #[derive(Deserialize)]
-#[serde(try_from = "Value")]
-struct AliasTargets(Vec<String>);
+#[serde(untagged, expecting = "expected an address, or an array of addresses")]
+enum AliasTargets {
+    One(String),
+    Several(Vec<String>),
+}
 
-impl TryFrom<Value> for AliasTargets {
-    type Error = &'static str;
-
-    fn try_from(value: Value) -> std::result::Result<AliasTargets, &'static str> {
-        let targets = match value {
-            Value::String(target) => Some(vec![target]),
-            targets => serde_json::from_value(targets).ok(),
-        };
+impl From<AliasTargets> for Vec<String> {
+    fn from(targets: AliasTargets) -> Vec<String> {
         match targets {
-            Some(targets) if !targets.is_empty() => Ok(AliasTargets(targets)),
-            _ => Err("expected an address, or an array of addresses"),
+            AliasTargets::One(target) => vec![target],
+            AliasTargets::Several(targets) => targets,
         }
     }
 }
 
 /// A text, or a whole number.
 #[derive(Deserialize)]
-#[serde(try_from = "Value")]
-pub(super) struct InstanceValue(String);
-
-impl TryFrom<Value> for InstanceValue {
-    type Error = &'static str;
-
-    fn try_from(value: Value) -> std::result::Result<InstanceValue, &'static str> {
-        match value {
-            Value::String(text) => Ok(InstanceValue(text)),
-            Value::Number(number) if number.is_i64() || number.is_u64() => {
-                Ok(InstanceValue(number.to_string()))
-            }
-            _ => Err("no instance"),
-        }
-    }
+#[serde(untagged)]
+pub(super) enum InstanceValue {
+    Text(String),
+    Number(i64),
 }
 
 impl From<InstanceValue> for Option<String> {
     fn from(instance: InstanceValue) -> Option<String> {
-        Some(instance.0)
+        Some(match instance {
+            InstanceValue::Text(text) => text,
+            InstanceValue::Number(number) => number.to_string(),
+        })
     }
 }
 
@@ -144,14 +133,16 @@ pub(super) fn registry(bytes: &[u8]) -> Result<Registry> {
         serde_path_to_error::deserialize(&document).map_err(|e| misfit(&document, &e))?;
     let (mut agents, mut aliases) = (file.agents, BTreeMap::new());
     for (n, agent) in agents.iter_mut().enumerate() {
-        let entry = document["agents"][n].as_object();
-        let own = entry.into_iter().flatten();
-        let own = own.filter(|(key, _)| !AGENT_KEYS.contains(&key.as_str()));
+        agent.rest = document["agents"][n]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
         agent
             .rest
-            .extend(own.map(|(key, value)| (key.clone(), value.clone())));
+            .retain(|key, _| !AGENT_KEYS.contains(&key.as_str()));
     }
-    for (alias, AliasTargets(targets)) in file.aliases {
+    for (alias, targets) in file.aliases {
+        let targets: Vec<String> = targets.into();
         check_alias(&alias, &targets)?;
         aliases.insert(alias, targets);
     }
@@ -235,9 +226,15 @@ fn check_key(above: &str, key: &str, known: &[&str]) -> Result<()> {
 
 fn check_alias(alias: &str, targets: &[String]) -> Result<()> {
     let place = format!("/aliases/{}", escaped(alias));
+    let wrong = |what: &str, fix: &str| {
+        let problem = Problem::new("bad_registry", what).at(place.as_str());
+        Err(Box::new(problem.fix(format!("give {fix}"))))
+    };
     if !id::is_name(alias) {
-        let problem = Problem::new("bad_registry", "the name of the alias is invalid");
-        return Err(Box::new(problem.at(place).fix(format!("give {WORD}"))));
+        return wrong("the name of the alias is invalid", WORD);
+    }
+    if targets.is_empty() {
+        return wrong("[] is not valid", "an address, or an array of addresses");
     }
     for target in targets {
         Address::parse(target).map_err(|problem| problem.at(place.as_str()))?;
@@ -416,14 +413,12 @@ impl Registry {
                 Some(at) => (Some(self.at(at)), "agent"),
                 None => (self.now(&entry.name), "alias"),
             };
-            let is_human = agent.is_some_and(Agent::is_human);
-            let own = agent.and_then(|agent| agent.role.as_deref());
-            let is_own = own.is_some_and(|role| role.eq_ignore_ascii_case(&entry.name));
-            let is_allowed = match entry.agent {
-                Some(_) => is_human || is_own,
-                None => is_own && !is_human || self.is_same_role(&entry.name),
-            };
-            if is_allowed {
+            let is_own = agent.is_some_and(|agent| match &agent.role {
+                _ if agent.is_human() => entry.agent.is_some(),
+                Some(role) => role.eq_ignore_ascii_case(&entry.name),
+                None => false,
+            });
+            if is_own || self.is_same_role(&entry.name) {
                 continue;
             }
             let name = &entry.name;

@@ -53,22 +53,19 @@ pub struct SessionHold {
     dir: Dir,
     name: String,
     agent: String,
-    session: SessionIdentity,
-    lasting: bool,
-    /// True if the file stays when the lock is released.
-    is_left: bool,
+    content: HoldFile,
     lock: LockFile,
 }
 
 /// The content of a hold file.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct HoldFile {
     #[serde(flatten)]
     session: SessionIdentity,
     /// True if the process ends with its session. Then an unlocked file shows that the session was killed.
     #[serde(default)]
     lasting: bool,
-    /// The time when the process saw the session end, RFC 3339.
+    /// The time when the process saw the session end, RFC 3339. The file stays when the lock is released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<String>,
 }
@@ -95,39 +92,19 @@ impl SessionHold {
         lasting: bool,
     ) -> Result<SessionHold> {
         let name = layout::hold(agent, &id::mint());
-        let (dir, lock) = SessionHold::lock(room, &name, agent, session, lasting)?;
-        Ok(SessionHold {
-            dir,
-            name,
-            agent: agent.to_owned(),
-            session: session.clone(),
-            lasting,
-            is_left: false,
-            lock,
-        })
-    }
-
-    fn lock(
-        room: &Room,
-        name: &str,
-        agent: &str,
-        session: &SessionIdentity,
-        lasting: bool,
-    ) -> Result<(Dir, LockFile)> {
-        // While the session files are locked, no other process removes an unlocked hold file.
-        let _held = LockedSessions::open(room)?;
-        let dir = room.dir.make(layout::HOLDS)?;
-        tidy(&room.dir, agent);
-        let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
         let content = HoldFile {
             session: session.clone(),
             lasting,
             ended: None,
         };
-        let text = serde_json::to_vec(&content).expect("it is plain data");
-        // On a full disk the session cannot be recorded, and the hold has no effect.
-        let _ = lock.write_all_at(&text, 0);
-        Ok((dir, lock))
+        let (dir, lock) = lock(room, agent, &name, &content)?;
+        Ok(SessionHold {
+            dir,
+            name,
+            agent: agent.to_owned(),
+            content,
+            lock,
+        })
     }
 
     /// Takes the hold again, under the same name, if its file was removed: `sessions/` may be deleted at any time. A renewal
@@ -136,7 +113,7 @@ impl SessionHold {
         if self.lock.meta().is_ok_and(|meta| meta.links > 0) {
             return;
         }
-        match SessionHold::lock(room, &self.name, &self.agent, &self.session, self.lasting) {
+        match lock(room, &self.agent, &self.name, &self.content) {
             Ok(held) => (self.dir, self.lock) = held,
             Err(e) => tracing::debug!("{e}"),
         }
@@ -169,18 +146,11 @@ impl SessionHold {
 
     /// Records that the session ended at this time. The file stays when the lock is released. A failure is ignored.
     pub fn leave(&mut self, at: Stamp) {
-        let content = HoldFile {
-            session: self.session.clone(),
-            lasting: true,
-            ended: Some(at.to_string()),
-        };
-        let text = serde_json::to_vec(&content).expect("it is plain data");
-        let left = self
-            .lock
-            .write_all_at(&text, 0)
-            .and_then(|()| self.lock.set_len(text.len() as u64));
-        left.unwrap_or_else(|e| tracing::debug!("{e}"));
-        self.is_left = true;
+        self.content.lasting = true;
+        self.content.ended = Some(at.to_string());
+        if let Err(e) = write(&self.lock, &self.content) {
+            tracing::debug!("{e}");
+        }
     }
 
     /// Its unique name.
@@ -191,54 +161,61 @@ impl SessionHold {
 
 impl Drop for SessionHold {
     fn drop(&mut self) {
-        if !self.is_left {
+        if self.content.ended.is_none() {
             let _ = self.dir.remove(&self.name);
         }
     }
 }
 
+/// Creates and locks the file of a hold. Removes the files of ended processes.
+fn lock(room: &Room, agent: &str, name: &str, content: &HoldFile) -> Result<(Dir, LockFile)> {
+    // While the session files are locked, no other process removes an unlocked hold file.
+    let _held = LockedSessions::open(room)?;
+    let dir = room.dir.make(layout::HOLDS)?;
+    tidy(&room.dir, agent);
+    let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
+    // On a full disk the session cannot be recorded, and the hold has no effect.
+    let _ = write(&lock, content);
+    Ok((dir, lock))
+}
+
+fn write(lock: &LockFile, content: &HoldFile) -> std::io::Result<()> {
+    let text = serde_json::to_vec(content)?;
+    lock.write_all_at(&text, 0)?;
+    lock.set_len(text.len() as u64)
+}
+
 /// Returns true if a running process holds this lease for its session.
 pub fn is_held(room: &Dir, lease: &SessionLease) -> bool {
-    let session = lease.named();
-    of_agent(room, &lease.agent).iter().any(|hold| {
-        let content = hold.content.as_ref();
-        hold.is_locked && content.is_some_and(|content| content.session.is(&session))
-    })
+    of_lease(room, lease).any(|(_, is_locked)| is_locked)
 }
 
 /// Returns true if a process that runs as long as this lease's session holds it.
 pub fn is_watched(room: &Dir, lease: &SessionLease) -> bool {
-    of_lease(room, lease, true).any(|(_, is_locked)| is_locked)
+    of_lease(room, lease).any(|(hold, is_locked)| is_locked && hold.lasting)
 }
 
 /// Returns true if a process that waits for mail holds this lease for its session.
 pub fn is_waiting(room: &Dir, lease: &SessionLease) -> bool {
-    of_lease(room, lease, false).any(|(_, is_locked)| is_locked)
+    of_lease(room, lease).any(|(hold, is_locked)| is_locked && !hold.lasting)
 }
 
 /// The abandoned hold of a process that runs as long as this lease's session, with the end of the session if the process
 /// recorded it. `None` if no such hold is left.
 pub(super) fn was_left(room: &Dir, lease: &SessionLease) -> Option<Option<Stamp>> {
-    let left = of_lease(room, lease, true).filter(|(_, is_locked)| !is_locked);
-    left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse))
+    of_lease(room, lease)
+        .filter(|(hold, is_locked)| hold.lasting && !is_locked)
+        .map(|(hold, _)| hold.ended.as_deref().and_then(Stamp::parse))
         .max()
 }
 
-/// The holds of this lease's session, and whether each is locked. `lasting` selects processes that run as long as the
-/// session.
-fn of_lease(
-    room: &Dir,
-    lease: &SessionLease,
-    lasting: bool,
-) -> impl Iterator<Item = (HoldFile, bool)> {
+/// The holds of this lease's session, and whether each is locked.
+fn of_lease(room: &Dir, lease: &SessionLease) -> impl Iterator<Item = (HoldFile, bool)> {
     let session = lease.named();
     let holds = of_agent(room, &lease.agent).into_iter();
-    holds.filter_map(move |hold| {
-        let content = hold
-            .content
-            .filter(|content| content.lasting == lasting && content.session.is(&session))?;
-        Some((content, hold.is_locked))
-    })
+    holds
+        .filter_map(|hold| Some((hold.content?, hold.is_locked)))
+        .filter(move |(content, _)| content.session.is(&session))
 }
 
 /// Returns true if a hold with this name on the agent is locked.

@@ -6,7 +6,6 @@
 
 mod calls;
 mod client;
-mod edits;
 mod hook_runs;
 mod holds;
 mod losses;
@@ -17,12 +16,11 @@ pub use calls::{SessionCalls, SessionRunState, note_woken_again};
 pub use client::{
     CODEX, CallingSession, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
 };
-pub use edits::note_edits;
 pub use holds::{SessionHold, SessionIdentity, is_held, is_waiting, is_watched};
 pub use hook_runs::{HookRun, UNKNOWN_EVENT, WAKE, fired, note};
 pub use losses::{LossNotification, LostSession, loss, notified_of_loss};
 pub use memory::SessionLock;
-pub use told::{first_time, first_time_within};
+pub use told::{first_time, first_time_within, note_edits};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};

@@ -226,26 +226,27 @@ fn a_room_is_copied() {
     );
 }
 
-/// Consent to one link is recorded beside the consent to another one.
+/// Consent to what leads out of a room is recorded in place of the consent to what did before.
 #[test]
 fn consent_is_recorded() {
     let agree = || {
         Act::Do(ROOM, |room| {
-            trust::agree_to_link(room, "first")?;
-            trust::agree_to_link(room, "second")
+            let place = room.dir.path();
+            trust::agree(&trust::look(Some(place), place)?)
         })
     };
     let link = |tag: &str| {
         format!("[links.{tag}]\ncarrier = \"ssh\"\naddress = \"{tag}.example:/srv/po/.mailbag\"\n")
     };
-    let settings = [link("first"), link("second")].concat();
+    let write = |text: String| Act::Write("room/settings.toml".into(), text.into());
     holds(
         &Story::new("consent is recorded", &["alice", "bob"])
             .with("MAILBAG_TEST_ANCESTRY", "person")
-            .before([
-                Act::Write("room/settings.toml".into(), settings.into()),
-                Act::Do(ROOM, |room| trust::agree_to_link(room, "first")),
-            ])
-            .then([agree(), Act::pass(ROOM)]),
+            .before([write(link("first")), agree()])
+            .then([
+                write(link("first") + &link("second")),
+                agree(),
+                Act::pass(ROOM),
+            ]),
     );
 }
