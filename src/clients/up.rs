@@ -10,7 +10,7 @@ use super::kind::{Client, ClientQuestion, NamingMoment, SessionWakeMethod};
 use crate::base::error::{Error, Result};
 use crate::base::text::shell_path;
 use crate::base::written_path::write_path;
-use crate::disk::{Dir, layout, machine};
+use crate::disk::{Dir, layout, machine, mounts};
 use crate::room::actor::require_person;
 use crate::room::{self, Room};
 use serde::Serialize;
@@ -417,7 +417,7 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
         .ancestors()
         .skip(1)
         .find_map(|above| Dir::open(above).ok());
-    match above.and_then(|above| machine::write_obstacle(&above)) {
+    match above.and_then(|above| mounts::write_obstacle(&above)) {
         None => Ok(RoomStep {
             path,
             change: RoomChange::Made,

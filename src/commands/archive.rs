@@ -370,7 +370,7 @@ fn replay(room: &Room) -> Result<RoomState> {
     let mut tries = 0;
     loop {
         match state::synced(&room.dir) {
-            Err(Error::State { .. }) if tries < TRIES && !room.router_presence()?.is_absent() => {
+            Err(Error::State { .. }) if tries < TRIES && room.running_router()?.is_some() => {
                 tries += 1
             }
             state => return state,

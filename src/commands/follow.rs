@@ -20,7 +20,7 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
         return Ok(());
     }
     let is_answered = within.is_zero() || ask_router(room, within);
-    if !is_answered && room.router_presence()?.is_absent() {
+    if !is_answered && room.running_router()?.is_none() {
         // The router has ended.
         daemon::pass(room)?;
     }
@@ -30,8 +30,7 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], for a reader: a process that may not route has nothing to report if no file waits.
 pub fn refresh(room: &Room, within: Duration) -> Result<()> {
     let done = route(room, within);
-    let may_not_route =
-        matches!(done, Err(Error::Busy { .. })) && room.router_presence()?.is_absent();
+    let may_not_route = matches!(done, Err(Error::Busy { .. })) && room.running_router()?.is_none();
     if may_not_route && room.waiting_files(1)? == 0 {
         Ok(())
     } else {
@@ -42,7 +41,7 @@ pub fn refresh(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], but makes no pass if nothing is pending. Listing the outboxes is cheaper than a pass, which reads the state
 /// of the whole room.
 pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
-    if !room.router_presence()?.is_absent() || room.waiting_files(1)? > 0 {
+    if room.running_router()?.is_some() || room.waiting_files(1)? > 0 {
         route(room, within)
     } else {
         Ok(())
@@ -52,7 +51,7 @@ pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
 /// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for, and for
 /// commands that change nothing.
 pub fn let_router_process(room: &Room, within: Duration) {
-    if !within.is_zero() && room.router_presence().is_ok_and(|there| !there.is_absent()) {
+    if !within.is_zero() && room.running_router().is_ok_and(|there| there.is_some()) {
         ask_router(room, within);
     }
 }
@@ -107,7 +106,7 @@ pub fn follow_pass<T>(
         if next_check <= Instant::now() {
             next_check = Instant::now() + limits::LOCK_LOOK;
             // The router has ended without an answer. A pass of another process also sees the request.
-            if room.router_presence()?.is_absent()
+            if room.running_router()?.is_none()
                 && matches!(daemon::pass(room)?, PassResult::Routed(_))
             {
                 return look().map(Some);

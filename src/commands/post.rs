@@ -15,7 +15,7 @@ use crate::query::reach::{
 use crate::query::status;
 use crate::room::inbox;
 use crate::room::spool::Spool;
-use crate::room::{LockAttempt, Room, RouterLock, RouterMode, RouterPresence};
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::daemon::{self, PassResult};
 use serde::Serialize;
 use serde_json::Value;
@@ -196,8 +196,8 @@ fn delivered(
 }
 
 fn not_processed(room: &Room) -> String {
-    match room.router_presence() {
-        Ok(RouterPresence::Running(router)) => format!(
+    match room.running_router() {
+        Ok(Some(router)) => format!(
             "the router, process {}, has not processed it yet",
             router.pid
         ),

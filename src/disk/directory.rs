@@ -4,8 +4,7 @@
 //! and what survives a power cut.
 
 use super::file::File;
-use super::fs::{Existing, Fs, Meta, Open, Sync, make_new_directory};
-use super::listing::DirectoryListing;
+use super::fs::{DirectoryEntry, Existing, Fs, Meta, Open, Sync, make_new_directory};
 use super::root::root;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{process, test_variable};
@@ -112,11 +111,9 @@ impl Dir {
 
     /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
     /// a directory with a million files needs little memory.
-    pub fn list(&self) -> Result<DirectoryListing> {
-        Ok(DirectoryListing {
-            entries: self.fs.list().doing("list", &self.path)?,
-            path: self.path.clone(),
-        })
+    pub fn list(&self) -> Result<impl Iterator<Item = Result<DirectoryEntry>> + use<>> {
+        let (entries, path) = (self.fs.list().doing("list", &self.path)?, self.path.clone());
+        Ok(entries.map(move |entry| entry.doing("list", &path)))
     }
 
     /// The names in this directory that are UTF-8, in the file system's order.
@@ -230,10 +227,7 @@ impl Dir {
     /// As [`Dir::replace`], with a given name for the temporary file in the same directory. A kill can leave a part of
     /// the temporary file.
     pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
-        self.remove(temporary)?;
-        let file = self.create(temporary, bytes)?;
-        synced(file.sync(), || self.at(temporary))?;
-        self.put_over(temporary, self, name)?;
+        self.put_draft(self, temporary, name, bytes)?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
             Some(parent) => self.sub(parent)?.sync(),
             None => self.sync(),
@@ -248,13 +242,16 @@ impl Dir {
         name: impl AsRef<Path>,
         bytes: &[u8],
     ) -> Result<()> {
-        let name = name.as_ref();
+        self.put_draft(drafts, draft.as_ref(), name.as_ref(), bytes)?;
+        drafts.sync()?;
+        self.sync()
+    }
+
+    fn put_draft(&self, drafts: &Dir, draft: &Path, name: &Path, bytes: &[u8]) -> Result<()> {
         drafts.remove(draft)?;
         let file = drafts.create(draft, bytes)?;
         synced(file.sync(), || drafts.at(draft))?;
-        drafts.put_over(draft, self, name)?;
-        drafts.sync()?;
-        self.sync()
+        drafts.put_over(draft, self, name)
     }
 
     /// As [`Dir::replace`], for content that can be generated again. Nothing is synced, so a power cut can leave any

@@ -11,7 +11,7 @@ use crate::features::channels::{
 use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
-use crate::room::{Room, RouterPresence};
+use crate::room::Room;
 use crate::router::recover::evidence;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) {
@@ -129,8 +129,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
 
 /// Returns true if a router runs. `spool` reports an invalid lock, which no router can hold.
 fn has_router(room: &Room) -> bool {
-    room.router_presence()
-        .is_ok_and(|presence| !presence.is_absent())
+    room.running_router().is_ok_and(|router| router.is_some())
 }
 
 pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
@@ -177,9 +176,9 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         );
         findings.push(Finding::note("killed_router", what, "mailbag run --once").fixable());
     }
-    let stalled = match room.router_presence() {
-        Ok(RouterPresence::Running(_)) => room.stalled()?,
-        Ok(RouterPresence::Absent) => None,
+    let stalled = match room.running_router() {
+        Ok(Some(_)) => room.stalled()?,
+        Ok(None) => None,
         Err(e) => {
             findings.push(unreadable("router_lock", room, layout::LOCK, &e));
             None

@@ -3,7 +3,7 @@
 use super::{ExaminedRoom, Finding, shell};
 use crate::base::error::Result;
 use crate::disk::fs::Volume;
-use crate::disk::{Dir, events_work, layout, machine};
+use crate::disk::{Dir, events_work, layout, mounts};
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
                 if dir.is_writable() {
                     continue;
                 }
-                match machine::read_only_mount(&dir) {
+                match mounts::read_only_mount(&dir) {
                     Some(mount_point) => read_only.entry(mount_point).or_default().push(below),
                     None => unwritable.push(below),
                 }
@@ -154,7 +154,7 @@ fn not_writable(room: &Dir, those: &[&Path]) -> Option<Finding> {
 }
 
 fn space(room: &Dir, findings: &mut Vec<Finding>) {
-    let Some(Volume { bytes, files, .. }) = machine::free(room) else {
+    let Some(Volume { bytes, files, .. }) = mounts::free(room) else {
         return;
     };
     if bytes < BYTES_LEAST {

@@ -13,7 +13,7 @@ use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::room::links::{LinkEndState, ReportedAgent, link_fix, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
-use crate::room::{self, Room, RouterMode, RouterPresence};
+use crate::room::{self, Room, RouterMode};
 use memchr::memmem;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -247,9 +247,9 @@ impl LinkStatus {
 
 /// Returns true if the other room certainly has no continuous router.
 fn has_no_router(room: &Room) -> bool {
-    match room.router_presence() {
-        Ok(RouterPresence::Absent) => true,
-        Ok(RouterPresence::Running(holder)) => holder.mode == RouterMode::Pass,
+    match room.running_router() {
+        Ok(None) => true,
+        Ok(Some(holder)) => holder.mode == RouterMode::Pass,
         Err(_) => false,
     }
 }

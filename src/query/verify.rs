@@ -96,7 +96,7 @@ impl VerificationOutcome {
         match self.verified {
             Ok(verified) => Ok(Some(verified)),
             Err(bad) if !bad.is_end => Err(refused(room, &bad)),
-            Err(_) if !room.router_presence()?.is_absent() => Ok(Some(VerifiedLog {
+            Err(_) if room.running_router()?.is_some() => Ok(Some(VerifiedLog {
                 unfinished: true,
                 ..self.before
             })),

@@ -9,7 +9,6 @@ use crate::base::{sanitize, test_variable};
 use crate::disk::paths::PathQuestions;
 use crate::disk::process_ancestry::{ParentProcess, ProcessAncestry};
 use crate::disk::{machine, terminal};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,22 +19,12 @@ const PROCESS_NAME: usize = 40;
 /// The caller of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// An agent, or a program that an agent started.
-    Agent(ActorEvidence),
+    /// An agent, or a program that an agent started: the observation that shows it, as a sentence without a full stop.
+    Agent(String),
     /// The person at the prompt of a shell in a terminal.
     Person,
-    /// Another program. It may read and send, but not act as the person.
-    Unknown(ActorEvidence),
-}
-
-/// The observation that makes a caller an agent or unknown, as a sentence without a full stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActorEvidence(String);
-
-impl fmt::Display for ActorEvidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    /// Another program, with the observation. It may read and send, but not act as the person.
+    Unknown(String),
 }
 
 /// The action of a decision of the human, for [`require_person`].
@@ -50,20 +39,18 @@ impl Actor {
 
     fn detect() -> Actor {
         if let Some((name, client)) = marks().find(|(name, _)| std::env::var_os(name).is_some()) {
-            return Actor::Agent(ActorEvidence(format!(
-                "the environment has {name}, which {client} sets"
-            )));
+            return Actor::Agent(format!("the environment has {name}, which {client} sets"));
         }
         if let Some(actor) = replaced_actor() {
             return actor;
         }
         let lineage = ProcessAncestry::of_this_process();
         if let Some(evidence) = lineage.parents.iter().find_map(mark_of) {
-            return Actor::Agent(ActorEvidence(evidence));
+            return Actor::Agent(evidence);
         }
         match why_not_at_prompt(&lineage, &machine::shells()) {
             None => Actor::Person,
-            Some(evidence) => Actor::Unknown(ActorEvidence(evidence)),
+            Some(evidence) => Actor::Unknown(evidence),
         }
     }
 }
@@ -110,7 +97,7 @@ pub fn reject_agent(action: &str) -> Result<()> {
     }
 }
 
-fn rejected_agent(action: &str, evidence: &ActorEvidence) -> Error {
+fn rejected_agent(action: &str, evidence: &str) -> Error {
     Error::usage(
         format!("only a person can {action}, and the caller is an agent: {evidence}"),
         "ask the person to run it in a clean terminal: a new terminal window that no agent, editor or tmux started, \
@@ -129,7 +116,7 @@ fn marks() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Test builds can replace the evidence of parents and terminals.
 fn replaced_actor() -> Option<Actor> {
     let value = test_variable("MAILBAG_TEST_ANCESTRY")?;
-    let evidence = ActorEvidence("MAILBAG_TEST_ANCESTRY replaces the parents".into());
+    let evidence = "MAILBAG_TEST_ANCESTRY replaces the parents".to_owned();
     match value.as_str() {
         "person" => Some(Actor::Person),
         "agent" => Some(Actor::Agent(evidence)),

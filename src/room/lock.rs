@@ -78,9 +78,9 @@ impl Room {
 
     // If a sandbox allows writes only to the agent's own directories, a router outside the sandbox must run.
     fn lock_from_outside(&self, e: Error) -> Result<LockAttempt> {
-        match self.router_presence()? {
-            RouterPresence::Running(holder) => Ok(LockAttempt::Theirs(holder)),
-            RouterPresence::Absent => Err(Error::busy(
+        match self.running_router()? {
+            Some(holder) => Ok(LockAttempt::Theirs(holder)),
+            None => Err(Error::busy(
                 format!("this process has no permission to route, and no router is running: {e}"),
                 "start `mailbag run` where it can write to the room; messages in outboxes are kept",
             )),
@@ -130,11 +130,11 @@ impl Room {
         }
     }
 
-    /// Finds out whether a router runs. Fails if the lock file is invalid or cannot be opened.
-    pub fn router_presence(&self) -> Result<RouterPresence> {
+    /// The process that routes, as far as the calling user can see. Fails if the lock file is invalid or cannot be opened.
+    pub fn running_router(&self) -> Result<Option<RouterHolder>> {
         let mut file = match self.dir.look(layout::LOCK) {
             Ok(file) => file,
-            Err(e) if e.is_missing() => return Ok(RouterPresence::Absent),
+            Err(e) if e.is_missing() => return Ok(None),
             Err(e) => return Err(e),
         };
         // The system also locks a directory or a FIFO, but a router cannot use it.
@@ -142,12 +142,12 @@ impl Room {
             .doing_in("look at", self.dir.path(), layout::LOCK)?
             .check_regular(&self.dir.at(layout::LOCK))?;
         match file.try_lock_shared() {
-            Ok(true) => file.unlock().map(|()| RouterPresence::Absent).doing_in(
-                "unlock",
-                self.dir.path(),
-                layout::LOCK,
-            ),
-            Ok(false) => Ok(RouterPresence::Running(self.who_holds(&mut file))),
+            Ok(true) => {
+                file.unlock()
+                    .map(|()| None)
+                    .doing_in("unlock", self.dir.path(), layout::LOCK)
+            }
+            Ok(false) => Ok(Some(self.who_holds(&mut file))),
             Err(e) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
         }
     }
@@ -201,36 +201,6 @@ impl RouterHolder {
             .read_to_string(&mut text)
             .ok()?;
         serde_json::from_str(&text).ok()
-    }
-}
-
-/// The presence of a router, as far as the calling user can see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RouterPresence {
-    /// No process routes.
-    Absent,
-    /// A process routes.
-    Running(RouterHolder),
-}
-
-impl RouterPresence {
-    /// Returns true if no process routes.
-    pub fn is_absent(&self) -> bool {
-        *self == RouterPresence::Absent
-    }
-
-    /// The process that routes, if there is one.
-    pub fn holder(&self) -> Option<&RouterHolder> {
-        match self {
-            RouterPresence::Running(holder) => Some(holder),
-            RouterPresence::Absent => None,
-        }
-    }
-
-    /// Returns true if a process routes and is not making a single pass.
-    pub fn is_continuous(&self) -> bool {
-        self.holder()
-            .is_some_and(|holder| holder.mode != RouterMode::Pass)
     }
 }
 

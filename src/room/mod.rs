@@ -36,7 +36,7 @@ mod turn;
 mod whole;
 
 pub use choice::{competing_room, reason};
-pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode, RouterPresence};
+pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode};
 pub use open::{
     ROOM_VARIABLES, Room, RoomCreation, below, check_expanded, check_not_a_link, check_path,
     default_place, find, is_room, named_by_environment, take_owner,

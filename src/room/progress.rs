@@ -1,7 +1,7 @@
 //! The progress of the process that routes in a room. It marks each step by the modification time of its lock file, which
 //! works on a full disk as well. A process that was stopped, or that hangs, keeps the lock: other commands must say so.
 
-use super::{Room, RouterHolder, RouterPresence};
+use super::{Room, RouterHolder};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -60,7 +60,7 @@ impl Room {
     /// The router of this room, if one holds the lock and makes no progress. A router that a backup has paused waits on
     /// purpose.
     pub fn stalled(&self) -> Result<Option<StalledRouter>> {
-        let RouterPresence::Running(RouterHolder { pid, .. }) = self.router_presence()? else {
+        let Some(RouterHolder { pid, .. }) = self.running_router()? else {
             return Ok(None);
         };
         let Some(lock) = self.dir.stat(layout::LOCK)? else {

@@ -7,7 +7,7 @@
 use super::Room;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::git::{self, Worktree};
-use crate::disk::{layout, machine};
+use crate::disk::{layout, mounts};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::subject::ClaimSubject;
@@ -66,7 +66,7 @@ impl RepositoryBase {
             .parent()
             .zip(file.file_name())
             .map(|(above, name)| layout::below(&git::resolved(above), name));
-        let mounted = machine::same_file_below(&real, &self.top);
+        let mounted = mounts::same_file_below(&real, &self.top);
         for path in [Some(real), linked, mounted].into_iter().flatten() {
             let outer = path.strip_prefix(&self.top).ok().and_then(text);
             let outer = outer.map(|path| RepositoryPath {

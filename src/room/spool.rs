@@ -3,10 +3,7 @@
 use crate::base::error::Result;
 use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::{OpenRecord, StagedFile};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
-use std::path::PathBuf;
 
 /// The opened spool.
 pub struct Spool {
@@ -69,13 +66,7 @@ impl Spool {
 
     /// Moves a picked-up file to `rejected/` if all of it was rejected, otherwise to `sent/`. A missing picked-up file
     /// was retired before.
-    pub fn retire(
-        &self,
-        open: &OpenRecord,
-        rejected: bool,
-        kept: &mut OriginalDirectories,
-        barrier: &mut Barrier,
-    ) -> Result<()> {
+    pub fn retire(&self, open: &OpenRecord, rejected: bool, barrier: &mut Barrier) -> Result<()> {
         // The log has the message of an item, and its sender the item.
         if let (Some(claim), true) = (&open.claim, open.is_item()) {
             self.claims.remove(claim)?;
@@ -86,34 +77,17 @@ impl Spool {
         else {
             return Ok(());
         };
-        let to = kept.open(&self.room, directory, barrier)?;
-        match self.claims.rename(claim, to, name, "retire the message to") {
+        // Durable at the barrier, so that first messages of many senders do not need a sync each.
+        let to = self.room.make_with(directory, barrier)?;
+        match self
+            .claims
+            .rename(claim, &to, name, "retire the message to")
+        {
             // The picked-up file was retired before, unless the target directory is missing.
             Err(e) if e.is_missing() && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
-        barrier.moved(&self.claims, to);
+        barrier.moved(&self.claims, &to);
         Ok(())
-    }
-}
-
-/// The open target directories of a batch's originals.
-#[derive(Default)]
-pub struct OriginalDirectories(HashMap<PathBuf, Dir>);
-
-impl OriginalDirectories {
-    fn open(&mut self, room: &Dir, directory: PathBuf, barrier: &mut Barrier) -> Result<&Dir> {
-        // A batch with thousands of senders must not use all file descriptors.
-        if self.0.len() >= 64 && !self.0.contains_key(&directory) {
-            self.0.clear();
-        }
-        match self.0.entry(directory) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(new) => {
-                // Durable at the barrier, so that first messages of many senders do not need a sync each.
-                let dir = room.make_with(new.key(), barrier)?;
-                Ok(new.insert(dir))
-            }
-        }
     }
 }

@@ -17,8 +17,8 @@ use crate::commands::name;
 use crate::commands::send::send;
 use crate::query::claims;
 use crate::query::identity::AgentIdentity;
+use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, LossNotification, SessionLease, Takeover};
-use crate::room::{Room, RouterPresence};
 use names::BoundSession;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -445,10 +445,10 @@ impl HookAnswer {
 
 /// Starts a process that delivers pending mail, unless a router runs. Fails if that router makes no progress.
 pub(super) fn deliver(room: &Room) -> Result<()> {
-    match room.router_presence()? {
-        RouterPresence::Running(_) => room.check_progress(),
-        RouterPresence::Absent if room.waiting_files(1)? > 0 => begin_pass(room),
-        RouterPresence::Absent => Ok(()),
+    match room.running_router()? {
+        Some(_) => room.check_progress(),
+        None if room.waiting_files(1)? > 0 => begin_pass(room),
+        None => Ok(()),
     }
 }
 

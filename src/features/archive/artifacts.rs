@@ -13,7 +13,7 @@ use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::base::limits;
 use crate::disk::File;
-use crate::disk::{Dir, DraftFile, Meta, ReadLeaseResult, layout, machine};
+use crate::disk::{Dir, DraftFile, Meta, ReadLeaseResult, layout, mounts};
 use rustix::fs::FileType;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ fn look(
         return Ok(None);
     }
     let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
-    match (machine::write_obstacle(dir), file.lease()) {
+    match (mounts::write_obstacle(dir), file.lease()) {
         _ if !fits => skipped("its name is too long to append .zst"),
         (Some(why), _) => skipped(&format!("it cannot be removed: {why}")),
         (None, ReadLeaseResult::Writer) => skipped("another program has it open for writing"),

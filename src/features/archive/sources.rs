@@ -3,7 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::written_path::write_path;
-use crate::disk::{Dir, Meta, layout, machine};
+use crate::disk::{Dir, Meta, layout, mounts};
 use rustix::fs::FileType;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ fn each_of(
                 continue;
             }
         };
-        if let Some(why) = machine::write_obstacle(&dir) {
+        if let Some(why) = mounts::write_obstacle(&dir) {
             // If the source could not be removed, every run would pack it again.
             take(Err(SkippedFile {
                 path,

@@ -22,7 +22,7 @@ use crate::room::outbox::{UnreadOutbox, is_free_name};
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
-use crate::room::{Room, RouterHolder, RouterMode, RouterPresence, StalledRouter};
+use crate::room::{Room, RouterHolder, RouterMode, StalledRouter};
 use crate::router::recover::evidence;
 use blocked::blocked;
 use serde::Serialize;
@@ -171,8 +171,8 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
         rejected += rejected::count(room, &agent).unwrap_or_default();
     }
     let strays = strays::strays(room, &filled);
-    let router = match room.router_presence() {
-        Ok(RouterPresence::Running(holder)) if holder.mode != RouterMode::Pass => Some(holder.pid),
+    let router = match room.running_router() {
+        Ok(Some(holder)) if holder.mode != RouterMode::Pass => Some(holder.pid),
         _ => None,
     };
     Ok(RoomCounters {
@@ -232,13 +232,11 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     let mut problems = Vec::new();
     let registry = noted(room.registry().map(Some), &mut problems);
     let settings = noted(room.settings(), &mut problems);
-    let presence = room.router_presence().unwrap_or_else(|e| {
-        problems.push(e.to_string());
-        RouterPresence::Absent
-    });
-    let stalled = match &presence {
-        RouterPresence::Running(_) => noted(room.stalled(), &mut problems),
-        RouterPresence::Absent => None,
+    let router = noted(room.running_router(), &mut problems);
+    let stalled = if router.is_some() {
+        noted(room.stalled(), &mut problems)
+    } else {
+        None
     };
     let mut state = noted(state::committed(&room.dir).map(Some), &mut problems);
     if let (Some(state), Some(registry)) = (&mut state, &registry) {
@@ -247,7 +245,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
     let mut has_damaged_log = state.is_none();
     if let Some(state) = &state
-        && presence.is_absent()
+        && router.is_none()
         && let Some(end) = noted(incomplete_end(room, state), &mut problems)
     {
         has_damaged_log = end.is_lost;
@@ -271,23 +269,19 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .map(|(registry, state)| {
             presence::stale(registry, state, &calls, settings.stale_after, Stamp::now())
         });
-    let again = match &presence {
-        presence if presence.is_continuous() => "none needed: the router retries".to_owned(),
-        _ => "mailbag run --once".to_owned(),
-    };
-    let router = match presence {
-        RouterPresence::Absent => None,
-        RouterPresence::Running(holder) => Some(holder),
+    let again = match &router {
+        Some(holder) if holder.mode != RouterMode::Pass => "none needed: the router retries",
+        _ => "mailbag run --once",
     };
     let undelivered = state
         .as_ref()
-        .map_or(Ok(Vec::new()), |state| undelivered(room, state, &again));
+        .map_or(Ok(Vec::new()), |state| undelivered(room, state, again));
     let undelivered = noted(undelivered, &mut problems);
     let links = state
         .as_ref()
         .map(|state| links::of_state(room, &settings, state))
         .unwrap_or_default();
-    let blocked = [blocked(room, registry.as_ref(), &again), strays].concat();
+    let blocked = [blocked(room, registry.as_ref(), again), strays].concat();
     problems.extend(describe_unreadable(unreadable, &blocked));
     Ok(RoomStatus {
         links: links
@@ -326,7 +320,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         waiting,
         unregistered,
         problems,
-        retry: again,
+        retry: again.to_owned(),
     })
 }
 

@@ -288,45 +288,20 @@ pub fn find(room: &Dir, agent: &str, at: Stamp) -> Result<Option<OsString>> {
         .find(|name| layout::read_delivered(name) == Some(at)))
 }
 
-/// Moves an unread message to `expired/`. If it no longer exists, its reader took it. Durable at the next barrier.
-pub fn expire(room: &Dir, agent: &str, name: &OsStr, barrier: &mut Barrier) -> Result<()> {
-    put(
-        room,
-        (agent, name),
-        &layout::expired(agent),
-        "move to expired",
-        barrier,
-    )
-}
-
-/// Moves an unread message to `seen/` for a reader who cannot. Durable at the next barrier.
-pub fn mark_seen_by_router(
+/// Moves an unread message to another directory of its agent. If it no longer exists, its reader took it. Durable at the
+/// next barrier.
+pub fn move_unread(
     room: &Dir,
     agent: &str,
     name: &OsStr,
-    barrier: &mut Barrier,
-) -> Result<()> {
-    put(
-        room,
-        (agent, name),
-        &layout::seen(agent),
-        "mark as seen",
-        barrier,
-    )
-}
-
-fn put(
-    room: &Dir,
-    (agent, name): (&str, &OsStr),
     place: &Path,
-    verb: &'static str,
     barrier: &mut Barrier,
 ) -> Result<()> {
     let Some(inbox) = room.sub_if_exists(layout::inbox(agent))? else {
         return Ok(());
     };
     let to = room.make_with(place, barrier)?;
-    move_file(&inbox, name, &to, verb)?;
+    move_file(&inbox, name, &to, "move the message to")?;
     barrier.moved(&inbox, &to);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Examining a file in an outbox: its type, whether it is complete, and its content.
 
 use super::content::{FileCompleteness, FileContent, FileReadiness, PickupConditions, ReadyFile};
+use super::unready_files::wait_for_writer;
 use super::{UnreadyFiles, lines};
 use crate::base::error::{ErrorContext, Problem, Result};
 use crate::base::limits;
@@ -38,7 +39,8 @@ pub fn look(
     }
     let lease = file.lease();
     if lease == ReadLeaseResult::Writer {
-        let wait = patience.wait_for_writer(dir, name, &meta);
+        patience.forget(dir, name);
+        let wait = wait_for_writer(&meta);
         return Ok(FileReadiness::Later(
             "a program still has it open for writing",
             Some(wait),

@@ -94,7 +94,7 @@ impl Registry {
         }
         let mut topics = agent.topics.clone();
         topics.push(topic.to_owned());
-        self.set(id, &Map::from_iter([("topics".to_owned(), json!(topics))]))
+        self.with_topics(id, &topics)
     }
 
     /// Unsubscribes an agent from a topic. If it is not subscribed, the registry is unchanged.
@@ -105,8 +105,12 @@ impl Registry {
         }
         let mut topics = agent.topics.clone();
         topics.retain(|t| !t.eq_ignore_ascii_case(topic));
-        let left = (!topics.is_empty()).then_some(topics);
-        self.set(id, &Map::from_iter([("topics".to_owned(), json!(left))]))
+        self.with_topics(id, &topics)
+    }
+
+    fn with_topics(&self, id: &str, topics: &[String]) -> Result<Registry> {
+        let topics = (!topics.is_empty()).then_some(topics);
+        self.set(id, &Map::from_iter([("topics".to_owned(), json!(topics))]))
     }
 
     /// The first display name of the pool that is not used in this registry.
@@ -120,20 +124,14 @@ impl Registry {
     /// instance.
     pub fn admit(id: &str) -> Agent {
         let mut agent = Agent::new(id);
-        let parts: Vec<&str> = id
-            .strip_prefix("agent_")
-            .unwrap_or_default()
-            .split('_')
-            .collect();
-        let number = parts
-            .iter()
-            .skip(1)
-            .position(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-        if let Some(n) = number.map(|n| n + 1) {
-            let role = parts[..n].join("_");
+        let parts: Vec<&str> = id.strip_prefix("agent_").unwrap_or("").split('_').collect();
+        let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if let Some(n) = parts.iter().skip(1).position(is_number) {
+            let (role, rest) = parts.split_at(n + 1);
+            let role = role.join("_");
             if id::is_name(&role) {
                 agent.role = Some(role);
-                agent.instance = Some(parts[n].to_owned());
+                agent.instance = Some(rest[0].to_owned());
             }
         }
         agent

@@ -39,7 +39,7 @@ pub struct Registry {
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agent {
     /// The name of its outbox and inbox.
     #[serde(deserialize_with = "read_id")]
@@ -387,16 +387,7 @@ impl Agent {
     pub fn new(id: &str) -> Agent {
         Agent {
             id: id.into(),
-            role: None,
-            name: None,
-            instance: None,
-            description: None,
-            capabilities: Vec::new(),
-            topics: Vec::new(),
-            status: AgentStatus::Unknown,
-            supervisor: None,
-            session: None,
-            rest: Map::new(),
+            ..Agent::default()
         }
     }
 

@@ -1,7 +1,6 @@
 //! Explaining addresses: the current recipients with the rule for each.
 
-use super::expand::AddressExpansion;
-use super::{Availability, ReachedAgents, Recipient};
+use super::{Availability, Recipient, resolve};
 use crate::base::error::Problem;
 use crate::room::registry::Registry;
 use serde::Serialize;
@@ -35,33 +34,31 @@ pub fn explain(
     addresses: &[String],
     standing: &mut dyn Availability,
 ) -> RecipientExplanation {
-    let mut all = ReachedAgents::new(registry);
-    let explained: Vec<AddressExplanation> = addresses
-        .iter()
-        .map(|text| {
-            let mut reached = ReachedAgents::new(registry);
-            let mut expansion = AddressExpansion::new(registry, from, &*standing);
-            // If an alias fails, none of its agents receives the message.
-            let (targets, problems) = match expansion.address(text) {
-                Ok(targets) => (targets, Vec::new()),
-                Err(problems) => (Vec::new(), problems),
-            };
-            for (target, via) in targets {
-                all.add(target.clone(), via);
-                reached.add(target, via);
-            }
-            AddressExplanation {
-                address: text.clone(),
-                reaches: reached.list,
-                problems,
-            }
-        })
-        .collect();
-    let refused = explained.iter().any(|e| !e.problems.is_empty());
-    let recipients = if refused { Vec::new() } else { all.list };
+    let sender = from.unwrap_or_default();
+    let mut explained = Vec::new();
+    for address in addresses {
+        let (reaches, mut problems) = match resolve(
+            registry,
+            sender,
+            std::slice::from_ref(address),
+            false,
+            standing,
+        ) {
+            Ok(reaches) => (reaches, Vec::new()),
+            Err(problems) => (Vec::new(), problems),
+        };
+        for problem in &mut problems {
+            problem.place.clear();
+        }
+        explained.push(AddressExplanation {
+            address: address.clone(),
+            reaches,
+            problems,
+        });
+    }
     RecipientExplanation {
         from: from.map(String::from),
         addresses: explained,
-        recipients,
+        recipients: resolve(registry, sender, addresses, false, standing).unwrap_or_default(),
     }
 }

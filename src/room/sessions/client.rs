@@ -188,23 +188,14 @@ impl CallingSession {
             ));
         }
         let above = client_above();
-        let directory = machine::here().ok();
-        if client == CODEX
-            || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX)
-        {
-            // All sessions of Codex share one process, which its shell cannot see.
-            return Ok(CallingSession {
-                client: CODEX.to_owned(),
-                session,
-                process: None,
-                directory,
-            });
-        }
+        let is_codex = client == CODEX
+            || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX);
         Ok(CallingSession {
-            client: client.to_owned(),
+            client: if is_codex { CODEX } else { client }.to_owned(),
             session,
-            process: above.map(|(process, _)| process),
-            directory,
+            // All sessions of Codex share one process, which its shell cannot see.
+            process: above.filter(|_| !is_codex).map(|(process, _)| process),
+            directory: machine::here().ok(),
         })
     }
 

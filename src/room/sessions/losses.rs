@@ -45,18 +45,13 @@ impl std::fmt::Display for LossNotification {
 
 /// The sessions to notify when another session than this lease's gets the agent. The most recent loss is the last one.
 pub(super) fn after(lease: &SessionLease, now: &str) -> Vec<LostSession> {
-    let mut lost: Vec<LostSession> = lease
-        .lost
-        .iter()
-        .filter(|lost| !lost.by.is(&lease.named()))
-        .cloned()
-        .collect();
+    let mut lost = lease.lost.clone();
+    lost.retain(|lost| !lost.by.is(&lease.named()));
     lost.push(LostSession {
         by: lease.named(),
         at: now.to_owned(),
     });
-    let first = lost.len().saturating_sub(LOST);
-    lost.split_off(first)
+    lost.split_off(lost.len().saturating_sub(LOST))
 }
 
 /// The agent that a session lost without being notified, if the session has no other agent.

@@ -196,16 +196,14 @@ impl SessionLease {
 
     /// A description of the holder.
     pub fn holder(&self) -> String {
-        let session = self
-            .session
-            .as_deref()
-            .map(|id| format!(" session {}", shortened(id)))
-            .unwrap_or_default();
-        let process = self
-            .process
-            .map(|process| format!(" (process {})", process.pid))
-            .unwrap_or_default();
-        format!("{}{session}{process}", self.client)
+        let mut holder = self.client.clone();
+        if let Some(id) = &self.session {
+            holder += &format!(" session {}", shortened(id));
+        }
+        if let Some(process) = self.process {
+            holder += &format!(" (process {})", process.pid);
+        }
+        holder
     }
 }
 
@@ -233,6 +231,14 @@ impl LockedSessions {
         let dir = room.dir.make(layout::SESSIONS)?;
         let lock = dir.lock_within(layout::SESSIONS_LOCK, limits::SESSIONS_WAIT)?;
         Ok(LockedSessions { dir, _lock: lock })
+    }
+
+    /// Removes these leases.
+    fn remove(&self, room: &Room, is_removed: impl Fn(&SessionLease) -> bool) -> Result<()> {
+        for lease in all(room)?.iter().filter(|lease| is_removed(lease)) {
+            self.dir.remove(layout::session(&lease.agent))?;
+        }
+        Ok(())
     }
 
     /// Writes a lease. Not synced: after a power cut the next call writes it again.
@@ -349,10 +355,9 @@ pub fn bind(
     let held = LockedSessions::open(room)?;
     let before = read(&held.dir, agent);
     let now = Stamp::now().to_string();
-    if let Some(host) = before
-        .as_ref()
-        .filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir))
-    {
+    let ours = before.as_ref().filter(|lease| lease.is_of(caller));
+    let other = before.as_ref().filter(|lease| !lease.is_of(caller));
+    if let Some(host) = other.filter(|lease| lease.is_around_us(&room.dir)) {
         // The agent stays with the `mailbag exec` around the command, whatever client the command is.
         let lease = SessionLease {
             last: now,
@@ -363,10 +368,6 @@ pub fn bind(
         held.write(&lease)?;
         return Ok(lease);
     }
-    let (ours, other) = match &before {
-        Some(lease) if lease.is_of(caller) => (Some(lease), None),
-        other => (None, other.as_ref()),
-    };
     let successor = claim == Takeover::Successor
         && other.is_some_and(|other| other.process.is_some() && other.process == caller.process);
     if let Some(other) = other
@@ -377,21 +378,17 @@ pub fn bind(
         return Err(taken(other, caller));
     }
     if ours.is_none() {
-        for lease in all(room)?
-            .iter()
-            .filter(|lease| lease.agent != agent && lease.is_of(caller))
-        {
-            held.dir.remove(layout::session(&lease.agent))?;
-        }
+        held.remove(room, |lease| lease.agent != agent && lease.is_of(caller))?;
         holds::tidy(&room.dir, agent);
     }
     let kept = if successor { other } else { ours };
-    let lost = match (kept, other) {
+    let mut lost = match (kept, other) {
         (Some(lease), _) => lease.lost.clone(),
         (None, Some(lease)) => losses::after(lease, &now),
         (None, None) => Vec::new(),
     };
     let named = SessionIdentity::from(caller);
+    lost.retain(|lost| !lost.by.is(&named));
     let lease = SessionLease {
         agent: agent.to_owned(),
         client: match ours {
@@ -405,22 +402,16 @@ pub fn bind(
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
-        idle_since: match ours {
-            Some(lease) if event == IDLE => {
-                Some(lease.idle_since.as_ref().unwrap_or(&lease.last).clone())
-            }
-            _ => None,
-        },
+        idle_since: ours
+            .filter(|_| event == IDLE)
+            .map(|lease| lease.idle_since.as_ref().unwrap_or(&lease.last).clone()),
         interrupted: event == INTERRUPT
             || event == IDLE && ours.is_some_and(|lease| lease.interrupted),
         // The budget belongs to the agent, whichever session speaks for it.
         told: before.as_ref().map(|lease| lease.told).unwrap_or_default(),
         joined: event == JOIN || kept.is_some_and(|lease| lease.joined),
         ended: false,
-        lost: lost
-            .into_iter()
-            .filter(|lost| !lost.by.is(&named))
-            .collect(),
+        lost,
     };
     held.write(&lease)?;
     Ok(lease)
@@ -487,11 +478,7 @@ pub fn end(room: &Room, caller: &CallingSession) -> Result<()> {
 
 /// Removes the leases of a session that will not return.
 pub fn release(room: &Room, caller: &CallingSession) -> Result<()> {
-    let held = LockedSessions::open(room)?;
-    for lease in all(room)?.iter().filter(|lease| lease.is_of(caller)) {
-        held.dir.remove(layout::session(&lease.agent))?;
-    }
-    Ok(())
+    LockedSessions::open(room)?.remove(room, |lease| lease.is_of(caller))
 }
 
 /// The error if another session has the agent.

@@ -18,7 +18,7 @@ pub struct BackgroundRouter {
 /// Starts to route in a thread of this process, unless another router runs.
 pub fn alongside(room: &Room) -> Result<Option<BackgroundRouter>> {
     // The caller tries again later instead of waiting for another process's single pass.
-    if room.router_presence()?.holder().is_some() || room.is_wanted() {
+    if room.running_router()?.is_some() || room.is_wanted() {
         return Ok(None);
     }
     let lock = match room.lock(RouterMode::Alongside, limits::PASS_WAIT)? {

@@ -2,10 +2,10 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::{Barrier, Dir};
+use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 use crate::room::inbox;
-use crate::room::spool::{OriginalDirectories, Spool};
+use crate::room::spool::Spool;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -68,12 +68,14 @@ impl RouterStorage {
 
     /// Moves an unread copy to `expired/`.
     pub(crate) fn expire(&mut self, agent: &str, name: &OsStr) -> Result<()> {
-        inbox::expire(&self.room, agent, name, &mut self.barrier)
+        let place = layout::expired(agent);
+        inbox::move_unread(&self.room, agent, name, &place, &mut self.barrier)
     }
 
     /// Moves an unread copy to `seen/` for a reader without the right to do so.
     pub(crate) fn mark_seen(&mut self, agent: &str, name: &OsStr) -> Result<()> {
-        inbox::mark_seen_by_router(&self.room, agent, name, &mut self.barrier)
+        let place = layout::seen(agent);
+        inbox::move_unread(&self.room, agent, name, &place, &mut self.barrier)
     }
 
     /// Moves the unread mail of a renamed agent.
@@ -82,13 +84,8 @@ impl RouterStorage {
     }
 
     /// Moves a claim to the place that its records give.
-    pub(crate) fn retire(
-        &mut self,
-        open: &OpenRecord,
-        rejected: bool,
-        kept: &mut OriginalDirectories,
-    ) -> Result<()> {
-        self.spool.retire(open, rejected, kept, &mut self.barrier)
+    pub(crate) fn retire(&mut self, open: &OpenRecord, rejected: bool) -> Result<()> {
+        self.spool.retire(open, rejected, &mut self.barrier)
     }
 
     /// Makes this directory durable at the next barrier.

@@ -2,7 +2,6 @@
 
 use super::effects::AppliedBatch;
 use crate::log::state::RoomState;
-use crate::room::spool::OriginalDirectories;
 use crate::router::parts::{DeliveryProgress, PendingWork, RouterStorage};
 
 /// Moves the claims to `sent/` or `rejected/`. Returns false if there was nothing to route.
@@ -15,10 +14,10 @@ pub(in crate::router) fn retire(
     pending: &mut PendingWork,
     effected: AppliedBatch,
 ) -> bool {
-    let (seqs, mut kept) = (effected.into_seqs(), OriginalDirectories::default());
+    let seqs = effected.into_seqs();
     for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
         let rejected = state.is_all_refused(open);
-        let retired = storage.retire(open, rejected, &mut kept);
+        let retired = storage.retire(open, rejected);
         if retired.is_ok() && pending.is_empty() {
             progress.done(open.seq);
             continue;
