@@ -81,11 +81,16 @@ impl Router {
         found: RecoveredRoom,
     ) -> Result<Router> {
         let config = RoomConfig::new(room, patience.now().is_none())?;
-        let RecoveredRoom { log, spool, state } = found;
+        let RecoveredRoom {
+            log,
+            spool,
+            state,
+            unsaved,
+        } = found;
         Ok(Router {
             intake: MailIntake::new(patience, state.claim),
             storage: RouterStorage::new(config.dir(), spool),
-            journal: Journal::new(lock, log, state),
+            journal: Journal::new(lock, log, state, unsaved),
             progress: DeliveryProgress::default(),
             receipts: ObservedReceipts::default(),
             links: LinkAcknowledgements::default(),
@@ -459,6 +464,8 @@ struct RecoveredRoom {
     log: Log,
     spool: Spool,
     state: RoomState,
+    /// The number of bytes of the log after the snapshot.
+    unsaved: u64,
 }
 
 /// Returns true if recovery in the running router can remove the cause of a failed batch: a call failed, and the room

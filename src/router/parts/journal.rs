@@ -21,8 +21,8 @@ pub(crate) struct Journal {
     state: RoomState,
     /// The version of `spool/room` that was last read and belonged to the log.
     room_id: Option<Meta>,
-    /// The position of the last snapshot.
-    snapshot_at: Option<LogPosition>,
+    /// The number of bytes of the log after the last snapshot.
+    unsaved: u64,
     /// The size of the last snapshot in bytes.
     snapshot_bytes: u64,
     tally: RouterTotals,
@@ -77,13 +77,14 @@ struct OpenBatch {
 }
 
 impl Journal {
-    pub(crate) fn new(lock: RouterLock, log: Log, state: RoomState) -> Journal {
+    /// Continues from what recovery found: the log has `unsaved` bytes after the snapshot.
+    pub(crate) fn new(lock: RouterLock, log: Log, state: RoomState, unsaved: u64) -> Journal {
         Journal {
             lock,
             log,
             state,
             room_id: None,
-            snapshot_at: None,
+            unsaved,
             snapshot_bytes: 0,
             tally: RouterTotals::default(),
             open: OpenBatch::default(),
@@ -98,8 +99,9 @@ impl Journal {
 
     /// Drops everything that is not in the log, and continues from the log that recovery found. Returns true if its last
     /// batch is the one whose commit failed.
-    pub(crate) fn restart(&mut self, log: Log, state: RoomState) -> bool {
+    pub(crate) fn restart(&mut self, log: Log, state: RoomState, unsaved: u64) -> bool {
         (self.log, self.state, self.open) = (log, state, OpenBatch::default());
+        self.unsaved = unsaved;
         match self.unsure.take() {
             Some((tip, tally)) if tip == self.state.tip() => {
                 self.tally.add(tally);
@@ -237,6 +239,7 @@ impl Journal {
         self.log.commit(tip)?;
         self.unsure = None;
         self.state.end_batch(tip);
+        self.unsaved += bytes.len() as u64;
         self.tally.add(tally);
         Ok(())
     }
@@ -248,21 +251,14 @@ impl Journal {
 
     /// Writes the snapshot if the log has grown enough since the last one.
     pub(crate) fn save_snapshot(&mut self, room: &Dir) -> Result<()> {
-        let end = self.state.end;
-        let grown = match self.snapshot_at {
-            Some(at) if at.segment == end.segment => end.offset - at.offset,
-            _ => end.offset,
-        };
-        let is_another_segment = self.snapshot_at.is_some_and(|at| at.segment != end.segment);
         // A large state is written less often, so that the size of snapshots stays in proportion to the log.
         let enough = test_sizes::snapshot_bytes()
             .unwrap_or(limits::SNAPSHOT_BYTES.max(8 * self.snapshot_bytes));
-        if grown >= enough || is_another_segment || self.state.index.is_due(end) {
-            match self.write_snapshot(room) {
-                Ok(()) => self.snapshot_at = Some(end),
-                // Without a snapshot, the next start only reads more of the log.
-                Err(e) => tracing::warn!("{}", temporary(e)?),
-            }
+        if (self.unsaved >= enough || self.state.index.is_due(self.state.end))
+            && let Err(e) = self.write_snapshot(room)
+        {
+            // Without a snapshot, the next start only reads more of the log.
+            tracing::warn!("{}", temporary(e)?);
         }
         Ok(())
     }
@@ -271,6 +267,7 @@ impl Journal {
     pub(crate) fn write_snapshot(&mut self, room: &Dir) -> Result<()> {
         debug_assert!(!self.has_records(), "a snapshot within a batch");
         self.snapshot_bytes = self.state.save(room)?;
+        self.unsaved = 0;
         Ok(())
     }
 }

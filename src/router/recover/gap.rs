@@ -103,7 +103,7 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     log::renew(&room.dir, state.end)?;
     // `spool/tip` is evidence, so it is replaced only after the record is in the log.
     let log = Log::open(&room.dir, state.tip())?;
-    let mut journal = Journal::new(lock, log, state);
+    let mut journal = Journal::new(lock, log, state, 0);
     let id = journal.check_room(room)?;
     for record in records(journal.state(), id, &loss) {
         let at = record.stamp();

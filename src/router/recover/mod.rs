@@ -78,15 +78,22 @@ fn restore(room: &Room, cache: SystemCache) -> Result<RecoveredRoom> {
     if cache == SystemCache::Distrusted {
         twice_named::finish_moves_of_recipients(&room.dir, &state)?;
     }
+    let mut unsaved = read;
     if state.index.is_due(state.end) || is_worth_a_snapshot(room, read)? {
-        // Without a snapshot, the next start only reads the same part of the log again.
-        if let Err(e) = state.save(&room.dir) {
-            tracing::warn!("{}", temporary(e)?);
+        match state.save(&room.dir) {
+            Ok(_) => unsaved = 0,
+            // Without a snapshot, the next start only reads the same part of the log again.
+            Err(e) => tracing::warn!("{}", temporary(e)?),
         }
     }
     let log = Log::open(&room.dir, state.tip())?;
     log.write_tip();
-    Ok(RecoveredRoom { log, spool, state })
+    Ok(RecoveredRoom {
+        log,
+        spool,
+        state,
+        unsaved,
+    })
 }
 
 /// Reads the log, and rejects a room that must not be changed.
@@ -226,10 +233,15 @@ impl Router {
             Err(e) if can_recover(&e) => restore(room, SystemCache::Distrusted),
             found => found,
         };
-        let RecoveredRoom { log, spool, state } = found?;
+        let RecoveredRoom {
+            log,
+            spool,
+            state,
+            unsaved,
+        } = found?;
         self.storage = RouterStorage::new(self.config.dir(), spool);
         self.progress = DeliveryProgress::default();
-        Ok(self.journal.restart(log, state))
+        Ok(self.journal.restart(log, state, unsaved))
     }
 
     /// Delivers and retires committed records, queues the claims without a record, and compares the projections with the
