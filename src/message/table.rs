@@ -4,6 +4,9 @@
 //! words for errors, other names of a field, and the behaviour of a type. [`Schema::check`] reads the keywords that the
 //! file uses; a test compares it with a complete validator.
 
+#[cfg(test)]
+mod tests;
+
 use crate::base::clock::Stamp;
 use regex::Regex;
 use serde::{Deserialize, Deserializer};

@@ -7,7 +7,6 @@ mod clock;
 mod counts;
 mod gaps;
 mod index;
-mod index_file;
 pub mod disputes;
 pub mod items;
 mod links;

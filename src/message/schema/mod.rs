@@ -7,7 +7,7 @@ mod parse;
 mod parsed;
 mod rules;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod words;
 
 pub use correct::{corrected, keep_example};
