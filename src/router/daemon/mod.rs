@@ -211,6 +211,8 @@ impl RunningRouter {
     /// Waits for a wake and handles all wakes that have arrived. Returns true if one of them ends the router.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
+        self.known
+            .watch_new_inboxes(&mut self.router, &mut self.notice);
         self.router.journal.note_step()?;
         self.router.turn.give()?;
         let mut woken = self.notice.wait(patience);

@@ -5,12 +5,13 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::test_sizes;
-use crate::disk::{Barrier, Dir, DirectoryEntry, layout};
+use crate::disk::{Barrier, Dir, layout};
 use crate::message::id;
 use crate::room::outbox::{fix_beside, is_free_name};
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::SenderAdmission;
 use crate::router::Router;
+use crate::router::upkeep::receipts::InboxSelection;
 use crate::router::watcher::RouterEvents;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,45 +83,57 @@ impl WatchedDirectories {
         }
         self.outboxes = there;
         if notice.has_events() {
-            self.watch_inboxes(router, notice)?;
+            self.watch_inboxes(router, notice);
         }
         Ok(())
     }
 
-    /// Watches inboxes, so that mail has receipts even if its reader only moves files.
-    fn watch_inboxes(&mut self, router: &mut Router, notice: &mut RouterEvents) -> Result<()> {
-        let mut there = BTreeMap::new();
-        let inboxes = router.config.dir().make(layout::INBOXES)?;
-        for entry in inboxes.list()? {
-            let DirectoryEntry { name, inode, .. } = entry?;
-            let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else {
-                continue;
-            };
-            let agent = registered(router.config.registry(), &inboxes, agent, inode);
-            let taken = router
-                .config
-                .dir()
-                .stat(layout::taken(&agent))
-                .ok()
-                .flatten()
-                .map(|taken| taken.inode);
-            there.insert(agent, (inode, taken));
+    /// Watches the inboxes with unread mail, so that mail has receipts even if its reader only moves files. An inbox stays
+    /// watched. Watching all of them would take the system time for each name that it remembers of an inbox.
+    fn watch_inboxes(&mut self, router: &mut Router, notice: &mut RouterEvents) {
+        let unread = router.journal.state().mailboxes.with_unread();
+        let agents: BTreeSet<Arc<str>> = unread.chain(self.inboxes.keys()).cloned().collect();
+        for agent in agents {
+            self.watch_inbox(&agent, router, notice);
         }
-        for (agent, &(inode, taken)) in &there {
-            let known = self.inboxes.get(agent).copied();
-            let place = layout::inbox(agent);
-            if known.map(|known| known.0) != Some(inode) || self.unwatched.contains(&place) {
-                self.note_watched(router, place, notice.inbox(agent));
-            }
-            let place = layout::taken(agent);
-            if taken.is_some()
-                && (known.and_then(|known| known.1) != taken || self.unwatched.contains(&place))
-            {
-                self.note_watched(router, place, notice.taken(agent));
-            }
+    }
+
+    /// Watches the inboxes that got unread mail since the last call.
+    pub(super) fn watch_new_inboxes(&mut self, router: &mut Router, notice: &mut RouterEvents) {
+        if !notice.has_events() {
+            return;
         }
-        self.inboxes = there;
-        Ok(())
+        let unread = router.journal.state().mailboxes.with_unread();
+        let new: Vec<Arc<str>> = unread
+            .filter(|agent| !self.inboxes.contains_key(*agent))
+            .cloned()
+            .collect();
+        for agent in new {
+            self.watch_inbox(&agent, router, notice);
+            // Its reader may have been faster than the watch.
+            router.scan_inbox(&agent, InboxSelection::All);
+        }
+    }
+
+    fn watch_inbox(&mut self, agent: &Arc<str>, router: &mut Router, notice: &mut RouterEvents) {
+        let [inbox, taken] = [layout::inbox(agent), layout::taken(agent)];
+        let inode = |place: &Path| {
+            let there = router.config.dir().stat(place).ok().flatten();
+            there.map(|there| there.inode)
+        };
+        let (of_inbox, of_taken) = (inode(&inbox), inode(&taken));
+        let Some(of_inbox) = of_inbox else {
+            self.inboxes.remove(agent);
+            return;
+        };
+        let known = self.inboxes.insert(agent.clone(), (of_inbox, of_taken));
+        if known.map(|known| known.0) != Some(of_inbox) || self.unwatched.contains(&inbox) {
+            self.note_watched(router, inbox, notice.inbox(agent));
+        }
+        let is_other = known.and_then(|known| known.1) != of_taken;
+        if of_taken.is_some() && (is_other || self.unwatched.contains(&taken)) {
+            self.note_watched(router, taken, notice.taken(agent));
+        }
     }
 
     /// Notes the result of watching a directory. A failure affects its agent only, and is tried again.

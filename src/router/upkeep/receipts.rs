@@ -51,39 +51,42 @@ impl Router {
     pub(in crate::router) fn scan_inboxes(&mut self, inboxes: InboxSelection) {
         let state = self.journal.state();
         let agents: Vec<Arc<str>> = state.mailboxes.with_unread().cloned().collect();
-        let now = Stamp::now().micros() as i128 * 1000;
         for agent in agents {
-            // The slash distinguishes the item from a failed delivery.
-            let place = format!("{}/", layout::inbox(&agent).display());
-            let changed = match self.config.dir().stat(layout::inbox(&agent)) {
-                Ok(Some(meta)) => meta.changed,
-                Ok(None) => continue,
-                Err(e) => {
-                    self.pending.failed(&place, e.to_string());
-                    continue;
-                }
-            };
-            let is_old = match inboxes {
-                InboxSelection::All => false,
-                InboxSelection::ChangedSince(since) => changed < since.micros() as i128 * 1000,
-            };
-            if is_old || self.receipts.is_known(&agent, changed) {
-                continue;
-            }
-            match self.scan_inbox(&agent) {
-                Ok(()) => {
-                    self.pending.clear(&place);
-                    // A file system's clock is coarse: a recent change may be followed by another with the same time.
-                    if now - changed >= RECENT {
-                        self.receipts.looked_at(agent, changed);
-                    }
-                }
-                Err(e) => self.pending.failed(&place, e.to_string()),
-            }
+            self.scan_inbox(&agent, inboxes);
         }
     }
 
-    fn scan_inbox(&mut self, agent: &Arc<str>) -> Result<()> {
+    /// Scans an inbox for copies that left, if it is selected and has changed since its last scan.
+    pub(in crate::router) fn scan_inbox(&mut self, agent: &Arc<str>, inboxes: InboxSelection) {
+        let now = Stamp::now().micros() as i128 * 1000;
+        // The slash distinguishes the item from a failed delivery.
+        let place = format!("{}/", layout::inbox(agent).display());
+        let changed = match self.config.dir().stat(layout::inbox(agent)) {
+            Ok(Some(meta)) => meta.changed,
+            Ok(None) => return,
+            Err(e) => return self.pending.failed(&place, e.to_string()),
+        };
+        let is_old = match inboxes {
+            InboxSelection::All => false,
+            InboxSelection::ChangedSince(since) => changed < since.micros() as i128 * 1000,
+        };
+        if is_old || self.receipts.is_known(agent, changed) {
+            return;
+        }
+        match self.find_left(agent) {
+            Ok(()) => {
+                self.pending.clear(&place);
+                // A file system's clock is coarse: a recent change may be followed by another with the same time.
+                if now - changed >= RECENT {
+                    self.receipts.looked_at(agent.clone(), changed);
+                }
+            }
+            Err(e) => self.pending.failed(&place, e.to_string()),
+        }
+    }
+
+    /// Finds the copies that left an inbox.
+    fn find_left(&mut self, agent: &Arc<str>) -> Result<()> {
         let mut there: BTreeMap<Stamp, OsString> = BTreeMap::new();
         let mut elsewhere: BTreeMap<Stamp, OsString> = BTreeMap::new();
         let places = [
