@@ -5,10 +5,11 @@ use crate::base::error::{Error, Result, did_you_mean};
 use crate::base::text::{joined, quoted};
 pub use crate::features::worklog::envelope::Envelope;
 use crate::features::worklog::envelope::event_kinds;
-use crate::log::find;
+use crate::log::find::{self, CandidateLine};
 use crate::log::{self, LogPosition};
 use crate::message::dialects::PAYLOAD_FIELD;
 use crate::message::record::Record;
+use crate::query::newest::LogQuery;
 use crate::query::time;
 use crate::room::Room;
 use serde::Serialize;
@@ -116,16 +117,23 @@ impl LogEventReader {
         })
     }
 
-    /// The events so far, in the order of the log, each with its number and its text in one line.
-    pub fn each(&self) -> Result<impl Iterator<Item = Result<Envelope>>> {
+    /// The events so far, in the order of the log; with `last`, only the newest `last`.
+    pub fn each(&self, last: Option<usize>) -> Result<impl Iterator<Item = Result<Envelope>>> {
         let filter = self.filter.clone();
-        let take = move |line: find::CandidateLine<'_>| {
-            let record: Record =
-                serde_json::from_slice(Some(line.bytes).filter(|line| Envelope::may_be(line))?)
-                    .ok()?;
-            Envelope::of(&record).filter(|event| filter.fits(event))
+        let query = LogQuery {
+            room: self.room.dir.clone(),
+            begin: self.from,
+            end: Some(self.end),
+            sieve: None,
+            take: Arc::new(move |line: CandidateLine<'_>| {
+                if !Envelope::may_be(line.bytes) {
+                    return None;
+                }
+                let record: Record = serde_json::from_slice(line.bytes).ok()?;
+                Envelope::of(&record).filter(|event| filter.fits(event))
+            }),
         };
-        Ok(find::scan(&self.room.dir, self.from, Some(self.end), None, take)?.values())
+        query.values(last, &|_| {})
     }
 
     /// The event as programs get it.

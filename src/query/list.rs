@@ -1,10 +1,9 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
 use super::history::{LoggedMessage, MessageFilter};
-use super::newest::near_end;
+use super::newest::LogQuery;
 use crate::base::error::Result;
-use crate::log::LogPosition;
-use crate::log::find::{self, LineFilter, LogScan};
+use crate::log::find::LineFilter;
 use crate::room::Room;
 use std::sync::Arc;
 
@@ -32,34 +31,22 @@ pub fn list(
     room: &Room,
     filter: MessageFilter,
     last: Option<usize>,
-) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
+) -> Result<impl Iterator<Item = Result<LoggedMessage>>> {
     let (begin, end) = filter.span(&room.dir)?;
-    let filter = Arc::new(filter);
     let closed = filter.closed.clone();
-    let with_closed = move |message: Result<LoggedMessage>| {
+    let query = LogQuery {
+        room: room.dir.clone(),
+        begin,
+        end,
+        sieve: LineFilter::of(&Vec::from_iter(filter.sieve()))?,
+        take: Arc::new(move |line| {
+            LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))
+        }),
+    };
+    let messages = query.values(last, &|_| {})?;
+    Ok(messages.map(move |message| {
         let mut message = message?;
         closed.note(&mut message);
         Ok(message)
-    };
-    let Some(last) = last else {
-        let all = scan(room, &filter, begin, end)?.values();
-        return Ok(Box::new(all.map(with_closed)));
-    };
-    let newest = near_end(&room.dir, begin, end, last, |from, to| {
-        Ok(scan(room, &filter, from, Some(to))?.values())
-    })?;
-    Ok(Box::new(newest.into_iter().map(Ok).map(with_closed)))
-}
-
-fn scan(
-    room: &Room,
-    filter: &Arc<MessageFilter>,
-    from: LogPosition,
-    end: Option<LogPosition>,
-) -> Result<LogScan<LoggedMessage>> {
-    let filter = filter.clone();
-    let sieve = LineFilter::of(&Vec::from_iter(filter.sieve()))?;
-    find::scan(&room.dir, from, end, sieve, move |line| {
-        LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))
-    })
+    }))
 }

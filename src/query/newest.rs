@@ -1,9 +1,11 @@
-//! The newest few of many, for lists with a bound.
+//! Queries of the log: all values in a part of it, or the newest few, for lists with a bound.
 
 use crate::base::error::Result;
 use crate::disk::Dir;
+use crate::log::find::{self, CandidateLine, LineFilter};
 use crate::log::{self, LogPosition};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The number of bytes that are read first for the newest few records; each further part is eight times larger.
 const TAIL: u64 = 1 << 20;
@@ -20,28 +22,66 @@ pub fn last_of<T>(values: impl IntoIterator<Item = Result<T>>, most: usize) -> R
     Ok(kept.into())
 }
 
-/// The last `most` values that `scan` finds in a part of the log; without an end, up to the end of the log. Reads from the
-/// end, and stops when it has them.
-pub fn near_end<T, I: IntoIterator<Item = Result<T>>>(
-    room: &Dir,
-    begin: LogPosition,
-    end: Option<LogPosition>,
-    most: usize,
-    scan: impl Fn(LogPosition, LogPosition) -> Result<I>,
-) -> Result<Vec<T>> {
-    let mut to = match end {
-        Some(end) => end,
-        None => log::end(room)?,
-    };
-    let (mut newest, mut size) = (Vec::new(), TAIL);
-    loop {
-        let from = begin.max(log::before(room, to, size)?);
-        let mut found = last_of(scan(from, to)?, most - newest.len())?;
-        found.append(&mut newest);
-        newest = found;
-        if newest.len() >= most || from == begin {
-            return Ok(newest);
+/// A query of the log: the part to read, and the values to make from its lines.
+pub struct LogQuery<T> {
+    /// The room of the log.
+    pub room: Dir,
+    /// The start of the part.
+    pub begin: LogPosition,
+    /// The end of the part. `None` for the end of the log.
+    pub end: Option<LogPosition>,
+    /// Only lines that pass it are parsed.
+    pub sieve: Option<LineFilter>,
+    /// Makes a value from a line. Runs in several threads.
+    pub take: Arc<LineReader<T>>,
+}
+
+/// Makes a value from a line, if the line is wanted.
+pub type LineReader<T> = dyn Fn(CandidateLine<'_>) -> Option<T> + Send + Sync;
+
+impl<T: Send + 'static> LogQuery<T> {
+    /// The values in log order; with `last`, only the newest `last`. Passes the bytes of each block to `report`.
+    pub fn values<'a>(
+        self,
+        last: Option<usize>,
+        report: &'a dyn Fn(u64),
+    ) -> Result<Box<dyn Iterator<Item = Result<T>> + 'a>> {
+        Ok(match last {
+            Some(most) => Box::new(self.newest(most, report)?.into_iter().map(Ok)),
+            None => Box::new(self.scan(self.begin, self.end, report)?),
+        })
+    }
+
+    /// The last `most` values. Reads from the end, and stops when it has them.
+    fn newest(&self, most: usize, report: &dyn Fn(u64)) -> Result<Vec<T>> {
+        let mut to = match self.end {
+            Some(end) => end,
+            None => log::end(&self.room)?,
+        };
+        let (mut newest, mut size) = (Vec::new(), TAIL);
+        loop {
+            let from = self.begin.max(log::before(&self.room, to, size)?);
+            let part = self.scan(from, Some(to), report)?;
+            let mut found = last_of(part, most - newest.len())?;
+            found.append(&mut newest);
+            newest = found;
+            if newest.len() >= most || from == self.begin {
+                return Ok(newest);
+            }
+            (to, size) = (from, size.saturating_mul(8));
         }
-        (to, size) = (from, size.saturating_mul(8));
+    }
+
+    fn scan<'a>(
+        &self,
+        from: LogPosition,
+        to: Option<LogPosition>,
+        report: &'a dyn Fn(u64),
+    ) -> Result<impl Iterator<Item = Result<T>> + use<'a, T>> {
+        let take = self.take.clone();
+        let blocks = find::scan(&self.room, from, to, self.sieve.clone(), move |line| {
+            take(line)
+        })?;
+        Ok(blocks.values_seen_by(|block| report(block.bytes)))
     }
 }

@@ -1,10 +1,9 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
 use super::history::{LoggedMessage, MessageFilter};
-use super::newest::near_end;
+use super::newest::LogQuery;
 use crate::base::error::{Error, Result};
-use crate::log::LogPosition;
-use crate::log::find::{self, LineFilter, LogScan};
+use crate::log::find::LineFilter;
 use crate::message::address::quoted;
 use crate::room::Room;
 use memchr::memmem;
@@ -199,54 +198,45 @@ fn not_a_regex(text: &str, error: &regex::Error) -> Error {
     )
 }
 
-/// The messages that pass the filter and match the pattern, in log order.
-pub fn search(
+/// The messages that pass the filter and match the pattern, in log order; with `last`, only the newest `last`. Passes the
+/// bytes of each block that it reads to `report`.
+pub fn search<'a>(
     room: &Room,
     pattern: SearchPattern,
     filter: MessageFilter,
-) -> Result<LogScan<SearchHit>> {
-    let (from, to) = filter.span(&room.dir)?;
-    scan(room, &Arc::new((pattern, filter)), from, to)
+    last: Option<usize>,
+    report: &'a dyn Fn(u64),
+) -> Result<Box<dyn Iterator<Item = Result<SearchHit>> + 'a>> {
+    let (begin, end) = filter.span(&room.dir)?;
+    let query = LogQuery {
+        room: room.dir.clone(),
+        begin,
+        end,
+        sieve: pattern.sieve()?,
+        take: Arc::new(move |line| {
+            if !pattern.may_match(line.bytes) {
+                return None;
+            }
+            let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
+            let matches = pattern.matches(&past);
+            if matches.is_empty() {
+                return None;
+            }
+            filter.closed.note(&mut past);
+            Some(SearchHit { past, matches })
+        }),
+    };
+    query.values(last, report)
 }
 
-/// The newest of these messages, at most `most`, in log order. Reads from the end of the log, and passes the bytes of each
-/// block to `report`.
+/// The newest of these messages, at most `most`, in log order.
 pub fn newest(
     room: &Room,
     pattern: SearchPattern,
     filter: MessageFilter,
     most: usize,
-    report: &dyn Fn(u64),
 ) -> Result<Vec<SearchHit>> {
-    let (begin, end) = filter.span(&room.dir)?;
-    let wanted = Arc::new((pattern, filter));
-    near_end(&room.dir, begin, end, most, |from, to| {
-        let blocks = scan(room, &wanted, from, Some(to))?;
-        Ok(blocks.values_seen_by(|block| report(block.bytes)))
-    })
-}
-
-fn scan(
-    room: &Room,
-    wanted: &Arc<(SearchPattern, MessageFilter)>,
-    from: LogPosition,
-    to: Option<LogPosition>,
-) -> Result<LogScan<SearchHit>> {
-    let sieve = wanted.0.sieve()?;
-    let wanted = wanted.clone();
-    find::scan(&room.dir, from, to, sieve, move |line| {
-        let (pattern, filter) = &*wanted;
-        if !pattern.may_match(line.bytes) {
-            return None;
-        }
-        let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
-        let matches = pattern.matches(&past);
-        if matches.is_empty() {
-            return None;
-        }
-        filter.closed.note(&mut past);
-        Some(SearchHit { past, matches })
-    })
+    search(room, pattern, filter, Some(most), &|_| {})?.collect()
 }
 
 /// The text around the first match, with all matches in it. `None` without a match.

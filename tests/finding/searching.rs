@@ -141,20 +141,20 @@ fn the_newest_matches_equal_the_end_of_a_whole_search_and_cost_only_the_end_of_t
             let list = list(&room, filter(), last).expect("a list");
             list.map(|one| one.expect("a message").seq).collect()
         };
-        let all = search::search(&room, pattern(), filter()).expect("a search");
-        let all = all.values().map(|hit| hit.expect("a hit").past.seq);
+        let all = search::search(&room, pattern(), filter(), None, &|_| {}).expect("a search");
+        let all = all.map(|hit| hit.expect("a hit").past.seq);
         let (all, listed): (Vec<u64>, _) = (all.collect(), list(None));
         assert!(all.len() >= 14 && listed.len() >= 59, "{all:?} {listed:?}");
         for most in [1, 5, 15, 1000] {
             let read = Cell::new(0);
             let report = |bytes| read.set(read.get() + bytes);
-            let found = search::newest(&room, pattern(), filter(), most, &report);
-            let found = found.expect("hits").into_iter().map(|hit| hit.past.seq);
+            let found = search::search(&room, pattern(), filter(), Some(most), &report);
+            let found: Vec<u64> = found
+                .expect("hits")
+                .map(|hit| hit.expect("a hit").past.seq)
+                .collect();
             let what = format!("{most} until {until:?}, {} bytes", read.get());
-            assert!(
-                found.eq(all[all.len().saturating_sub(most)..].iter().copied()),
-                "{what}"
-            );
+            assert!(found == all[all.len().saturating_sub(most)..], "{what}");
             assert!(most > 5 || read.get() < 3 << 19, "{what}");
             let end = &listed[listed.len().saturating_sub(most)..];
             assert_eq!(list(Some(most)), end, "{what}");

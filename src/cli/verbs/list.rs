@@ -148,7 +148,8 @@ fn events(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let filter = EventFilter::new(args.filters.since.as_deref(), args.filters.kind)?;
     let events = LogEventReader::of(&room, filter)?;
-    args.newest.show(events.each()?, &mut cx.out, |out, found| {
+    let newest = events.each(args.newest.sought(&cx.out))?;
+    args.newest.show(newest, &mut cx.out, |out, found| {
         if out.json {
             let found = found.map(|event| event.map(|event| events.event(event)));
             return out.json_list("events", found);

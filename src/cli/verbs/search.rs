@@ -59,26 +59,14 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         *done += bytes;
         progress.report(|| format!("searched {} MiB", *done >> 20));
     };
-    let hits: Box<dyn Iterator<Item = Result<SearchHit>>> = match args.newest.sought(&cx.out) {
-        Some(most) => {
-            let newest = search::newest(&room, pattern, filter, most, &report)?;
-            progress.borrow_mut().0.end();
-            Box::new(newest.into_iter().map(Ok))
-        }
-        None => {
-            let hits = search::search(&room, pattern, filter)?.values_seen_by(|block| {
-                if !block.found.is_empty() {
-                    progress.borrow_mut().0.end();
-                }
-                report(block.bytes);
-            });
-            let end = std::iter::from_fn(|| {
-                progress.borrow_mut().0.end();
-                None
-            });
-            Box::new(hits.chain(end))
-        }
-    };
+    let hits = search::search(&room, pattern, filter, args.newest.sought(&cx.out), &report)?;
+    // Other output follows the first hit, or the end.
+    let end_progress = || progress.borrow_mut().0.end();
+    let hits = hits.inspect(|_| end_progress());
+    let hits = hits.chain(std::iter::from_fn(|| {
+        end_progress();
+        None
+    }));
     args.newest.show(hits, &mut cx.out, |out, hits| {
         out.list("messages", hits, "no matching messages", |out, hit| {
             show(&hit, out)

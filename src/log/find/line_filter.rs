@@ -9,6 +9,7 @@ const MANY: usize = 250;
 const FEW: usize = 4;
 
 /// Passes a line if an expression matches it.
+#[derive(Clone)]
 pub struct LineFilter {
     any: Vec<Regex>,
 }

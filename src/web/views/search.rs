@@ -121,7 +121,7 @@ fn found(app: &WebApp, asked: &SearchForm) -> Result<Vec<SearchHit>> {
         SearchPattern::words(&asked.q)?
     };
     let filter = MessageFilter::new(&app.room, asked.given())?;
-    newest(&app.room, pattern, filter, limits::PAGE_FOUND, &|_| {})
+    newest(&app.room, pattern, filter, limits::PAGE_FOUND)
 }
 
 fn problem(failure: &RequestFailure) -> Markup {

@@ -148,7 +148,7 @@ pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {
         },
     )?;
     // One more than are shown, because the note depends on it.
-    let newest = newest(&room, pattern, filter, limit + 1, &|_| {})?;
+    let newest = newest(&room, pattern, filter, limit + 1)?;
     let hits: Vec<&SearchHit> = newest.iter().rev().take(limit).collect();
     let has_older = newest.len() > limit;
     let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
