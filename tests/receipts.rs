@@ -5,10 +5,10 @@ mod acks;
 mod closing;
 mod important;
 mod in_time;
-mod loops;
 mod numbers;
 mod seen;
 mod superseded;
+mod talks;
 mod timing;
 
 use crate::town::{PATIENCE, so_within};

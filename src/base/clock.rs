@@ -75,6 +75,15 @@ impl Stamp {
         )
     }
 
+    /// Cuts the time of an event to now at most, and a time that is due a span after the event as well.
+    pub fn cut(self, since: &mut i64, due: Option<&mut i64>) {
+        let ahead = since.saturating_sub(self.0).max(0);
+        *since -= ahead;
+        if let Some(due) = due {
+            *due = due.saturating_sub(ahead);
+        }
+    }
+
     /// The time since an earlier stamp; zero if that stamp is later.
     pub fn saturating_duration_since(self, earlier: Stamp) -> Duration {
         let micros = self.0.saturating_sub(earlier.0);

@@ -22,7 +22,7 @@ pub use facts::Facts;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
-use crate::log::state::{ClockShift, RoomState};
+use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
 use crate::message::schema::CheckedFields;
@@ -123,9 +123,9 @@ macro_rules! features {
 features! { links, claims, approvals, presence, channels, worklog, mailbox, archive }
 
 impl States {
-    /// Moves all times, in the record `seq`, because the clock was changed.
-    pub(crate) fn shift(&mut self, shift: ClockShift, seq: u64) {
-        self.claims.shift(shift, seq);
+    /// Cuts all times after the clock was set back, in the record `seq`.
+    pub(crate) fn cut_times(&mut self, now: Stamp, seq: u64) {
+        self.claims.cut_times(now, seq);
     }
 
     /// Applies a record to the state of each feature. The arguments are as in [`AppliedRecord`].

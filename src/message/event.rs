@@ -193,7 +193,7 @@ pub struct MessageTimes {
     /// The time of the first notice about a missing acknowledgement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_by: Option<String>,
-    /// The earliest time of an announcement without request. Mail of a loop is announced later.
+    /// The earliest time of an announcement without request. Mail of a long talk is announced later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announce_after: Option<String>,
 }

@@ -19,10 +19,6 @@ pub struct MessageHead<'a> {
     thread_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     in_reply_to: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    subject: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    body: Option<Cow<'a, str>>,
     #[serde(default)]
     attachments: Option<IgnoredAny>,
     #[serde(default)]
@@ -40,29 +36,14 @@ impl<'a> MessageHead<'a> {
             priority: message.priority().as_str().into(),
             thread_id: text("thread_id"),
             in_reply_to: text("in_reply_to"),
-            subject: text("subject"),
-            body: text("body"),
             attachments: message.fields().get("attachments").map(|_| IgnoredAny),
             requires_response: message.wants_answer(),
         }
     }
 
-    /// The subject and the body, as far as the message has them.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        [&self.subject, &self.body]
-            .into_iter()
-            .flatten()
-            .map(|text| &**text)
-    }
-
     /// Returns true if the message has attachments.
     pub fn has_attachments(&self) -> bool {
         self.attachments.is_some()
-    }
-
-    /// Returns true if the message belongs to a thread, or names a message that it answers.
-    pub fn is_linked(&self) -> bool {
-        self.thread_id.is_some() || self.in_reply_to.is_some()
     }
 
     /// The thread and the reference that its answers can share.

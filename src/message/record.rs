@@ -28,7 +28,7 @@ pub struct Record {
     pub seq: u64,
     /// The accept time: RFC 3339, UTC, in microseconds, strictly increasing.
     pub at: String,
-    /// The time that the machine's clock showed, if the accept time is or was ahead of it.
+    /// The time that the machine's clock showed, if the accept time is ahead of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
     /// The number of its batch, from 1.

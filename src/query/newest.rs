@@ -33,11 +33,11 @@ pub struct LogQuery<T> {
     /// Only lines that pass it are parsed.
     pub sieve: Option<LineFilter>,
     /// Makes a value from a line. Runs in several threads.
-    pub take: Arc<LineReader<T>>,
+    pub take: Arc<LogLineReader<T>>,
 }
 
 /// Makes a value from a line, if the line is wanted.
-pub type LineReader<T> = dyn Fn(CandidateLine<'_>) -> Option<T> + Send + Sync;
+pub type LogLineReader<T> = dyn Fn(CandidateLine<'_>) -> Option<T> + Send + Sync;
 
 impl<T: Send + 'static> LogQuery<T> {
     /// The values in log order; with `last`, only the newest `last`. Passes the bytes of each block to `report`.

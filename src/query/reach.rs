@@ -48,7 +48,7 @@ pub enum ExpectedReception {
     },
     /// No session of it is known.
     NotRunning,
-    /// It is announced at this time, because it is part of a loop.
+    /// It is announced at this time, because it is part of a long talk.
     AnnouncedLater {
         /// The time.
         at: String,
@@ -96,7 +96,7 @@ pub enum AnnouncementTime {
     /// As soon as the recipient's session calls a hook.
     #[default]
     Next,
-    /// Later than that, because it is part of a loop.
+    /// Later than that, because it is part of a long talk.
     Later(String),
     /// Not at all.
     Never,

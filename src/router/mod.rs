@@ -43,7 +43,6 @@ use steps::judge::JudgeStep;
 use steps::pickup::PickupStep;
 use steps::stage::{BatchStage, StagedBatch};
 use steps::{check, deliver, effects, read, retire};
-use upkeep::loops;
 
 /// The router of one room. Only the holder of the room's lock can have one.
 pub struct Router {
@@ -268,7 +267,6 @@ impl Router {
         let delivered = deliver::deliver(storage, state, progress, pending, committed)?;
         let view = ProjectionView::of(config, journal);
         projections.apply(delivered.accepted(), &view, pending, notices);
-        loops::report(state, notices);
         let effected = effects::effects(
             config, storage, state, progress, receipts, pending, delivered,
         );
@@ -306,9 +304,9 @@ impl Router {
         Ok(())
     }
 
-    /// Records a change of the machine's clock before anything is judged by its time.
+    /// Records that the machine's clock was set back, so that leases and deadlines also end in a room without mail.
     fn note_clock(&mut self) -> Result<()> {
-        if self.journal.state().needs_clock(Stamp::now()) {
+        if self.journal.state().is_ahead_of(Stamp::now()) {
             return self.record_changes();
         }
         Ok(())

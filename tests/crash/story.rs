@@ -249,7 +249,7 @@ pub(crate) fn drops(agent: &str, id: &str, message: Value) -> Act {
     drops_in("room", agent, id, message)
 }
 
-/// A message of alice to bob. Each has its own text: a repeated text would be announced later (P368).
+/// A message of alice to bob.
 pub(crate) fn letter(id: &str) -> Act {
     drops("alice", id, json!({"to": "bob", "body": id}))
 }

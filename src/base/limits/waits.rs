@@ -1,4 +1,4 @@
-//! The limits of commands that wait for a running router, and of agents that answer each other without content.
+//! The limits of commands that wait for a running router.
 
 use std::time::Duration;
 
@@ -8,8 +8,3 @@ pub const READER_WAIT: Duration = Duration::from_millis(200);
 pub const WRITER_WAIT: Duration = Duration::from_secs(2);
 /// The longest interval between two looks whether the router has answered. The first looks come sooner.
 pub const ROUTER_LOOK: Duration = Duration::from_millis(4);
-
-/// The first delay of an announcement in a loop of messages without content. Each further message doubles it.
-pub const LOOP_DELAY: Duration = Duration::from_secs(30);
-/// The longest delay of an announcement in a loop.
-pub const LOOP_DELAY_MOST: Duration = Duration::from_secs(15 * 60);

@@ -238,7 +238,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail
     Ok(Some(found).filter(|found| !found.mails.is_empty()))
 }
 
-/// The remaining delay of an announcement. `None` for mail that is not part of a loop.
+/// The remaining delay of an announcement. `None` for mail that is not part of a long talk.
 fn delay(mail: &InboxMessage) -> Option<Duration> {
     let after = Stamp::parse(mail.announce_after.as_deref()?)?;
     Some(after.saturating_duration_since(Stamp::now())).filter(|left| !left.is_zero())

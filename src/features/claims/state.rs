@@ -5,9 +5,10 @@
 
 use super::change::{ClaimChange, lease};
 use super::index::SubjectIndex;
+use crate::base::clock::Stamp;
 use crate::base::rfc3339;
 use crate::base::text::listed;
-use crate::log::state::{ChangeSource, ClockShift};
+use crate::log::state::ChangeSource;
 use crate::message::id;
 use crate::message::subject::{ClaimSubject, ComparisonBudget, PreparedPath};
 use crate::router::projections::pending::PendingItem;
@@ -170,14 +171,14 @@ impl Claims {
         }
     }
 
-    /// Moves all times, in the record `seq`.
-    pub(crate) fn shift(&mut self, shift: ClockShift, seq: u64) {
+    /// Cuts all times after the clock was set back, in the record `seq`.
+    pub(crate) fn cut_times(&mut self, now: Stamp, seq: u64) {
         for held in &mut self.held {
-            shift.apply(&mut held.since);
-            shift.apply(&mut held.renewed);
+            now.cut(&mut held.since, None);
+            now.cut(&mut held.renewed, None);
         }
         for since in self.offered.iter_mut().map(|one| &mut one.since) {
-            shift.apply(since);
+            now.cut(since, None);
         }
         self.changed = if self.is_empty() { self.changed } else { seq };
     }

@@ -1,8 +1,6 @@
 //! The message that a reply answers, and escalations that pass a message on until it is answered.
 
-use super::{
-    EXPIRED, LOOP, MessageDeadline, OVERDUE, OVERDUE_AT_LAST, RoomState, UNREACHED, renames,
-};
+use super::{EXPIRED, MessageDeadline, OVERDUE, OVERDUE_AT_LAST, RoomState, UNREACHED, renames};
 use crate::base::clock::Stamp;
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey, ReplyReferences};
 use crate::message::record::{RecipientGroup, Record};
@@ -97,7 +95,6 @@ impl RoomState {
             (OVERDUE, Some(seq)) => self.timers.notified(seq, at, false),
             (OVERDUE_AT_LAST, Some(seq)) => self.timers.notified(seq, at, true),
             (UNREACHED, _) => {}
-            (LOOP, Some(seq)) => self.loops.reported(seq),
             _ => {
                 self.notices.insert(about.to_owned());
             }

@@ -3,7 +3,6 @@
 //! The records of the log decide: [`Approvals::apply`] applies them in their order and rejects nothing. The router asks
 //! before it writes a record whether a decision is valid.
 
-use super::clock::ClockShift;
 use super::{ChangeSource, renames};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
@@ -245,10 +244,10 @@ impl Approvals {
         self.pin.as_ref().filter(|pin| Some(&*pin.place) == place)
     }
 
-    /// Moves all times, in the record `seq`.
-    pub(super) fn shift(&mut self, shift: ClockShift, seq: u64) {
+    /// Cuts all times after the clock was set back, in the record `seq`.
+    pub(super) fn cut_times(&mut self, now: Stamp, seq: u64) {
         for open in &mut self.open {
-            shift.apply(&mut open.since);
+            now.cut(&mut open.since, None);
             // A deadline that is further away than any span allows is a date that its sender chose.
             let most = limits::DEADLINE_MOST.as_micros() as i64;
             let spans = open
@@ -256,11 +255,11 @@ impl Approvals {
                 .deadline
                 .as_mut()
                 .filter(|at| **at - open.deadline_since <= most);
-            shift.apply_to(&mut open.deadline_since, spans);
+            now.cut(&mut open.deadline_since, spans);
             self.changed = seq;
         }
         for one in &mut self.decided {
-            shift.apply(&mut one.at);
+            now.cut(&mut one.at, None);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The records of the log decide: [`Disputes::apply`] applies them in their order and rejects nothing.
 
-use super::clock::ClockShift;
 use super::{ChangeSource, renames};
+use crate::base::clock::Stamp;
 use crate::base::rfc3339;
 use crate::features::approvals::decision::ApprovalChange;
 use crate::message::id;
@@ -135,11 +135,11 @@ impl Disputes {
         self.0.remove(at).escalated
     }
 
-    /// Moves all times.
-    pub(super) fn shift(&mut self, shift: ClockShift) {
+    /// Cuts all times after the clock was set back.
+    pub(super) fn cut_times(&mut self, now: Stamp) {
         for one in &mut self.0 {
-            shift.apply(&mut one.since);
-            shift.apply_to(&mut one.due_since, one.due.as_mut());
+            now.cut(&mut one.since, None);
+            now.cut(&mut one.due_since, one.due.as_mut());
         }
     }
 

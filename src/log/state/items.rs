@@ -2,7 +2,6 @@
 //! state of their own.
 
 use super::answers::EscalatedMessage;
-use super::clock::ClockShift;
 use super::renames;
 use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
@@ -182,10 +181,10 @@ impl OpenItems {
         }
     }
 
-    /// Moves all times, in the record `seq`.
-    pub(super) fn shift(&mut self, shift: ClockShift, seq: u64) {
+    /// Cuts all times after the clock was set back, in the record `seq`.
+    pub(super) fn cut_times(&mut self, now: Stamp, seq: u64) {
         for item in self.open.values_mut() {
-            shift.apply(&mut item.since);
+            now.cut(&mut item.since, None);
             self.changed = seq;
         }
     }

@@ -1,6 +1,5 @@
 //! Links: for each other room, the stream to it and the stream from it.
 
-use super::clock::ClockShift;
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::base::hex_hash;
@@ -98,11 +97,11 @@ impl LinkStates {
         }
     }
 
-    /// Moves all times.
-    pub(super) fn shift(&mut self, shift: ClockShift) {
+    /// Cuts all times after the clock was set back.
+    pub(super) fn cut_times(&mut self, now: Stamp) {
         for out in self.0.values_mut().filter_map(|link| link.out.as_mut()) {
             for waiting in &mut out.waiting {
-                shift.apply(&mut waiting.at);
+                now.cut(&mut waiting.at, None);
             }
         }
     }

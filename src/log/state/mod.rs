@@ -10,23 +10,21 @@ mod index;
 pub mod disputes;
 pub mod items;
 mod links;
-mod loops;
 mod mailboxes;
 mod open;
 mod questions;
 mod renames;
 mod replay;
+mod talks;
 mod timers;
 
 pub use approvals::Approvals;
-pub(crate) use clock::ClockShift;
 pub use counts::MessageCounts;
 pub use disputes::Disputes;
 pub use gaps::AcceptedGaps;
 pub use index::{IndexKey, IndexedLog, LogIndex, undelivered};
 pub use items::OpenItems;
 pub use links::{IncomingStream, LinkState, LinkStates, OutgoingStream, UnconfirmedItem};
-pub use loops::{LOOP, LoopDetector};
 pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 pub use questions::OpenQuestion;
@@ -34,6 +32,7 @@ pub use renames::PastRenames;
 pub use replay::{
     BatchDamage, ReplayedLog, committed, committed_after, damage_after, replay, synced,
 };
+pub use talks::Talks;
 pub use timers::{MessageDeadline, MessageDeadlines};
 
 use crate::base::clock::Stamp;
@@ -121,8 +120,8 @@ pub struct RoomState {
     pub items: OpenItems,
     /// The streams to and from other rooms.
     pub links: LinkStates,
-    /// Agents that answer each other without content.
-    pub loops: LoopDetector,
+    /// Messages between two agents without work.
+    pub talks: Talks,
     /// Lost records that a person has accepted as lost.
     pub gaps: AcceptedGaps,
     /// The state of the features.
@@ -169,7 +168,7 @@ impl Default for RoomState {
             disputes: Disputes::default(),
             items: OpenItems::default(),
             links: LinkStates::default(),
-            loops: LoopDetector::default(),
+            talks: Talks::default(),
             gaps: AcceptedGaps::default(),
             features: States::default(),
             last: crate::log::START,
@@ -227,7 +226,8 @@ impl RoomState {
                     ));
                     self.items
                         .extend(OpenItem::of(&record, Some(&head), None, time));
-                    self.loops.apply(record.seq, accepted, &head, time);
+                    self.talks
+                        .apply(&accepted.name.from, &accepted.to, &head, time);
                 }
                 self.open_up(record, stamp, None);
             }

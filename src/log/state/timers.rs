@@ -2,7 +2,6 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that all answers have arrived.
 
-use super::clock::ClockShift;
 use super::renames;
 use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
@@ -170,12 +169,11 @@ impl MessageDeadlines {
         );
     }
 
-    /// Moves the times of missing answers. A time of expiry was chosen by its sender and does not move.
-    pub(super) fn shift(&mut self, shift: ClockShift) {
+    /// Cuts the times of missing answers. A time of expiry was chosen by its sender and stays.
+    pub(super) fn cut_times(&mut self, now: Stamp) {
         for mut timed in std::mem::take(self).timed.into_values() {
             if let Some(wanted) = &mut timed.wanted {
-                let mut since = wanted.due - wanted.period;
-                shift.apply_to(&mut since, Some(&mut wanted.due));
+                wanted.due = wanted.due.min(now.micros() + wanted.period);
             }
             self.insert(timed);
         }

@@ -163,7 +163,6 @@ impl RunningRouter {
         loop {
             while !self.router.is_idle() {
                 self.router.journal.note_step()?;
-                self.router.note_clock()?;
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }

@@ -285,8 +285,9 @@ impl BatchStage<'_> {
         }
         if self.config.settings().budget.replies > 0 {
             let head = MessageHead::of(message);
-            let delay = self.state().loops.delay(message.from(), to, &head, time);
-            times.announce_after = delay.map(|at| at.to_string());
+            let talks = &self.state().talks;
+            let after = talks.announce_after(message.from(), to, &head, time);
+            times.announce_after = after.map(|at| at.to_string());
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
         times.expires_at = expires.map(|at| at.to_string());

@@ -1,7 +1,6 @@
-//! Work of the router besides mail: receipts, deadlines, loops, reloads of the configuration, the work of features, and stray files.
+//! Work of the router besides mail: receipts, deadlines, reloads of the configuration, the work of features, and stray files.
 
 pub(super) mod deadlines;
-pub(super) mod loops;
 pub(super) mod receipts;
 mod reload;
 mod strays;

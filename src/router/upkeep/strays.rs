@@ -1,6 +1,5 @@
 //! Files in outboxes that the router will never pick up. Their agent is notified once about each.
 
-use super::loops;
 use crate::base::limits;
 use crate::base::test_sizes;
 use crate::disk::layout;
@@ -10,13 +9,12 @@ use crate::router::parts::NoticeText;
 use std::sync::Arc;
 
 impl Router {
-    /// Notifies agents about loops, and about files in their outboxes that have not been mail for a while.
+    /// Notifies agents about files in their outboxes that have not been mail for a while.
     pub(in crate::router) fn report_strays(&mut self) {
         if self.is_held() {
             return;
         }
         let state = self.journal.state();
-        loops::report(state, &mut self.notices);
         let outboxes = self.intake.outboxes();
         let agents: Vec<Arc<str>> = outboxes.with_strays().cloned().collect();
         for agent in agents {

@@ -194,7 +194,7 @@ fn a_command_shows_mail_and_moves_it() {
 }
 
 #[test]
-fn a_loop_is_announced_later() {
+fn a_long_talk_is_announced_later() {
     let turn = |n: usize| {
         let (from, to) = if n.is_multiple_of(2) {
             ("alice", "bob")
@@ -205,8 +205,8 @@ fn a_loop_is_announced_later() {
         [drops(from, &format!("turn-{n}"), message), Act::pass(ROOM)]
     };
     holds(
-        &Story::new("a loop", &["alice", "bob"])
-            .before((0..9).flat_map(turn))
-            .then(turn(9)),
+        &Story::new("a talk", &["alice", "bob"])
+            .before((0..20).flat_map(turn))
+            .then(turn(20)),
     );
 }
