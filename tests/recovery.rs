@@ -69,7 +69,10 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_cut_off() {
     assert!(world.inbox("bob").is_empty());
     let kept = fs::read_dir(world.room("log")).expect("a directory");
     let kept = kept.filter_map(Result::ok).find(|entry| {
-        entry.file_name().to_string_lossy().starts_with("given-up-00000001-")
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("given-up-00000001-")
     });
     let kept = files::read(kept.expect("the damaged end is kept").path());
     assert!(!kept.is_empty() && kept.iter().all(|byte| *byte == 0));

@@ -4,7 +4,7 @@ use super::follow::follow;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::find;
+use crate::log::{self, find};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::record::{EventKind, Record};
@@ -195,7 +195,7 @@ pub fn correct(room: &Room, seq: u64, text: &[u8], within: Duration) -> Result<O
     let registry = room.registry()?;
     let sender = sender_now(&registry, &rejected);
     check_sender(room, &registry, &sender)?;
-    let mut follower = LogFollower::at_end(room)?;
+    let mut follower = LogFollower::of_synced(room, log::end(&room.dir)?);
     let name = corrected_name(room, &rejected)?;
     let outbox = room.dir.make(layout::outbox(&sender))?;
     // Names that `mailbag doctor` removes after a kill.

@@ -1,4 +1,4 @@
-//! A small file whose first line is rewritten in place.
+//! A small file with one line, which is rewritten in place.
 
 use super::fs::Open;
 use super::{Dir, File};

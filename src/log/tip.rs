@@ -109,7 +109,7 @@ impl TipFile {
         TipFile(file.map_err(|e| tracing::debug!("{e}")).ok())
     }
 
-    /// Writes the last record whose sync has succeeded. A failure is ignored, because the record is committed.
+    /// Writes the last synced record. A failure is ignored, because the record is committed.
     pub(super) fn write(&self, tip: &LogTip) {
         if let Some(Err(e)) = self.0.as_ref().map(|file| file.write(&tip.line())) {
             tracing::debug!("{e}");

@@ -94,9 +94,7 @@ impl LogFollower {
     fn lines(&self) -> Result<BatchLines> {
         match self.part {
             FollowedPart::Complete => log::lines(&self.room, self.at),
-            FollowedPart::Synced => {
-                log::lines_until(&self.room, self.at, log::synced(&self.room)?)
-            }
+            FollowedPart::Synced => log::lines_until(&self.room, self.at, log::synced(&self.room)?),
         }
     }
 

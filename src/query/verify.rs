@@ -346,7 +346,6 @@ fn refused(room: &Room, bad: &InvalidLine) -> Error {
             .display(),
         bad.line
     );
-    let fix =
-        "restore the segment from a backup; after a crash, the next pass cuts an incomplete last batch off";
+    let fix = "restore the segment from a backup; after a crash, the next pass cuts an incomplete last batch off";
     Error::Rejected(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
 }

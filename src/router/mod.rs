@@ -467,7 +467,7 @@ struct RecoveredRoom {
 }
 
 /// Returns true if recovery in the running router can remove the cause of a failed batch: a call failed, and the room
-/// is still the one that the router opened.
+/// was not replaced.
 fn can_recover(e: &Error) -> bool {
     matches!(e, Error::Io { .. } | Error::Sync { .. }) || e.class() == ErrorClass::Temporary
 }

@@ -73,11 +73,11 @@ pub const WANTED: &str = "spool/wanted";
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
 /// The archiver's lock. It names a pack while its sources are removed.
 pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
-/// The last record of the log whose sync has succeeded, written by the router.
+/// The last synced record of the log, written by the router.
 pub const TIP: &str = "spool/tip";
 /// The id of the room, as in the log.
 pub const ROOM_ID: &str = "spool/room";
-/// The boot of the machine in which a router has ended cleanly. Another content while a router runs.
+/// The id of the boot if the last router ended cleanly since then. Another content while a router runs.
 pub const BOOT: &str = "spool/boot";
 /// A new file for the newest segment. In [`LOG`].
 pub const SEGMENT_DRAFT: &str = ".tmp-segment";

@@ -242,7 +242,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     if let (Some(state), Some(registry)) = (&mut state, &registry) {
         claims::drop_retired(state, registry);
     }
-    // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
+    // A running router may just be writing the last batch. Bytes after the last complete batch are only checked for damage.
     let mut has_damaged_log = state.is_none();
     if let Some(state) = &state
         && router.is_none()

@@ -5,7 +5,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::room::outbox::UnreadyFiles;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
-use crate::router::recover::{note_end, recover};
+use crate::router::recover::recover;
 use crate::router::watcher::RouterWaker;
 use std::thread::JoinHandle;
 
@@ -29,7 +29,7 @@ pub fn alongside(room: &Room) -> Result<Option<BackgroundRouter>> {
     let (router, there) = (notice.caller(), room.clone());
     let thread = std::thread::Builder::new()
         .name("router".into())
-        .spawn(move || note_end(&there.dir, route(&there, lock, notice)))
+        .spawn(move || route(&there, lock, notice))
         .doing("start a router for", room.dir.path())?;
     Ok(Some(BackgroundRouter {
         router,

@@ -19,7 +19,7 @@ use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::Router;
 pub use crate::router::RouterTotals;
 use crate::router::projections::ReconcileCause;
-use crate::router::recover::{file_system_time, note_end, recover};
+use crate::router::recover::{file_system_time, recover};
 use crate::router::temporary;
 use crate::router::upkeep::receipts::InboxSelection;
 use crate::router::watcher::{FileHint, RouterEvent, RouterEvents};
@@ -71,7 +71,7 @@ pub fn run(room: &Room, options: &RouterOptions, ready: fn(&ReadyReport)) -> Res
             return Err(Error::busy(what, "one is enough; it does the work"));
         }
     };
-    note_end(&room.dir, run_with(room, lock, options, ready)).map(PassResult::Routed)
+    run_with(room, lock, options, ready).map(PassResult::Routed)
 }
 
 fn run_with(
@@ -386,12 +386,14 @@ impl RunningRouter {
     fn end(&mut self) -> Result<RouterTotals> {
         if !self.router.turn.take(limits::PAUSE_WAIT)? {
             // The next start settles open records; the backup must not contain a part of them.
+            self.router.note_clean_end();
             return Ok(self.router.tally());
         }
         self.router.settle()?;
         self.router.save_snapshot()?;
         self.router.reconcile(ReconcileCause::End)?;
         self.router.write_pending();
+        self.router.note_clean_end();
         Ok(self.router.tally())
     }
 }

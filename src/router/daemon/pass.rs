@@ -7,7 +7,7 @@ use crate::room::outbox::UnreadyFiles;
 use crate::room::{LockAttempt, Room, RouterHolder, RouterLock, RouterMode};
 use crate::router::RouterTotals;
 use crate::router::projections::ReconcileCause;
-use crate::router::recover::{file_system_time, note_end, recover};
+use crate::router::recover::{file_system_time, recover};
 use crate::router::watcher::RouterEvents;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub fn pass_by(
     lock: RouterLock,
     recovered: impl FnOnce() -> Result<()>,
 ) -> Result<PassResult> {
-    let (tally, brought) = note_end(&room.dir, pass_with(room, lock, recovered))?;
+    let (tally, brought) = pass_with(room, lock, recovered)?;
     pass_linked_rooms(room, &brought);
     Ok(PassResult::Routed(tally))
 }
@@ -61,9 +61,7 @@ fn pass_linked_rooms(room: &Room, brought: &BTreeSet<PathBuf>) {
 /// Makes a pass if the room's lock is free, and returns the rooms that received items.
 fn try_pass(room: &Room) -> Result<BTreeSet<PathBuf>> {
     match room.lock(RouterMode::Pass, Duration::ZERO)? {
-        LockAttempt::Ours(lock) => {
-            Ok(note_end(&room.dir, pass_with(room, lock, || Ok(())))?.1)
-        }
+        LockAttempt::Ours(lock) => Ok(pass_with(room, lock, || Ok(()))?.1),
         _ => Ok(BTreeSet::new()),
     }
 }
@@ -102,5 +100,6 @@ fn pass_with(
     }
     router.write_pending();
     requests.answer(&mut router, known.outboxes.keys())?;
+    router.note_clean_end();
     Ok((router.tally(), router.projections.take_brought()))
 }

@@ -27,7 +27,7 @@ pub(crate) struct Journal {
     snapshot_bytes: u64,
     tally: RouterTotals,
     open: OpenBatch,
-    /// The end of the batch whose commit has begun and has not succeeded, and its work.
+    /// The end of a batch with an unfinished or failed commit, and its work.
     unsure: Option<(LogTip, RouterTotals)>,
 }
 
@@ -97,8 +97,8 @@ impl Journal {
         self.lock.note_step()
     }
 
-    /// Drops everything that is not in the log, and continues from the log that recovery found. Returns true if its last
-    /// batch is the one whose commit failed.
+    /// Drops everything that is not in the log, and continues from the log that recovery found. Returns true if it ends
+    /// with the batch that failed in its commit.
     pub(crate) fn restart(&mut self, log: Log, state: RoomState, unsaved: u64) -> bool {
         (self.log, self.state, self.open) = (log, state, OpenBatch::default());
         self.unsaved = unsaved;

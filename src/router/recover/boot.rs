@@ -1,7 +1,8 @@
-//! The note of a clean end: `spool/boot` has the boot of the machine in which the last router ended without a failure.
+//! The note of a clean end: `spool/boot` names the boot of the machine if the last router ended without a failure since then.
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, NoteFile, layout, machine};
+use crate::router::Router;
 
 /// The content while a router runs.
 const RUNNING: &str = "a router runs";
@@ -20,15 +21,17 @@ pub(super) fn note_start(room: &Dir) -> Result<()> {
     Ok(())
 }
 
-/// Notes the end of a router. Without a clean end, the next recovery distrusts the system's cache.
-pub fn note_end<T>(room: &Dir, done: Result<T>) -> Result<T> {
-    if done.is_ok()
-        && let Some(boot) = machine::boot()
-        && let Err(e) = NoteFile::open(room, layout::BOOT).and_then(|note| note.write(&boot))
-    {
-        tracing::debug!("{e}; the next start copies the newest segment");
+impl Router {
+    /// Notes the clean end of this router, which still has the room's lock. Without it, the next recovery distrusts the
+    /// system's cache.
+    pub(in crate::router) fn note_clean_end(&self) {
+        let room = self.config.dir();
+        if let Some(boot) = machine::boot()
+            && let Err(e) = NoteFile::open(room, layout::BOOT).and_then(|note| note.write(&boot))
+        {
+            tracing::debug!("{e}; the next start copies the newest segment");
+        }
     }
-    done
 }
 
 /// Makes the next recovery distrust the system's cache after a failed sync of a process that is not a router.

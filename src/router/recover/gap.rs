@@ -1,13 +1,13 @@
 //! Lost records that a person abandons. The log continues with numbers above all numbers that the room has shown.
 
 use super::evidence::{self, EvidenceFile};
-use super::{make_durable, replay};
+use super::{boot, make_durable, replay};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::{Log, LogPosition};
 use crate::log::state::{BatchDamage, ReplayedLog, RoomState};
+use crate::log::{Log, LogPosition};
 use crate::message::gap::LogGap;
 use crate::message::id;
 use crate::message::record::{Event, Record};
@@ -95,6 +95,7 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     let Some(loss) = loss(room, &replayed)? else {
         return Ok(None);
     };
+    boot::note_start(&room.dir)?;
     let ReplayedLog { state, damage, .. } = replayed;
     if let Some(damage) = &damage {
         keep_damaged_end(&room.dir, damage)?;

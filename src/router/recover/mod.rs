@@ -6,7 +6,7 @@ mod gap;
 mod leftovers;
 mod twice_named;
 
-pub use boot::{note_end, note_failed_sync};
+pub use boot::note_failed_sync;
 pub use gap::{LogLoss, accept_gap, find_loss};
 
 use crate::base::error::{Error, ErrorContext, Result};
