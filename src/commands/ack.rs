@@ -90,7 +90,9 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
             registry: &registry,
         };
         let judged = judge_ack(&acks, &agent, &message)?;
-        judged.map_err(Error::Rejected)?;
+        let receipts = judged.map_err(Error::Rejected)?;
+        let withdrawn = state.approvals.withdrawn(&receipts, &agent);
+        withdrawn.map_err(|problem| Error::Rejected(vec![*problem]))?;
     }
     let draft = MessageDraft {
         kind: Some("ack".into()),

@@ -132,6 +132,29 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
 }
 
 #[test]
+fn a_sender_s_withdrawal_of_closed_copies_is_accepted_without_effect() {
+    // P59
+    let world = World::alice_and_bob();
+    let id = world.send("alice", "bob", "please");
+    world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]);
+    world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
+    let ack = json!({"type": "ack", "refs": [id], "status": "superseded"});
+    world.mail("alice", "again.json", ack);
+    world.pass();
+    assert_eq!(world.json("status")["rejected"], json!([]));
+    assert_eq!(
+        statuses(&world, &id, "bob"),
+        ["accepted", "delivered", "resolved"]
+    );
+    assert_eq!(
+        world.json(&["trace", &id])["recipients"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+}
+
+#[test]
 fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() {
     // P60
     let town = Town::of("alice bob carol").run();

@@ -16,7 +16,7 @@ use crate::message::record::RecipientGroup;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::Receipt;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The number of decided approvals that the state keeps.
@@ -220,18 +220,20 @@ impl Approvals {
         }
     }
 
-    /// The open approvals of an asker that these receipts withdraw or supersede.
-    pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
-        let seqs: Vec<u64> = receipts
-            .iter()
-            .filter(|receipt| receipt.status.is_set_by_sender())
-            .flat_map(|receipt| receipt.seqs.iter().copied())
-            .collect();
-        self.open
-            .iter()
-            .filter(|open| *open.from == *from && seqs.contains(&open.seq))
-            .map(|open| open.approval.clone())
-            .collect()
+    /// The open approvals of an asker that these receipts withdraw or supersede. Fails if one of them is decided.
+    pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Result<Vec<String>, Box<Problem>> {
+        let by_sender = receipts.iter().filter(|one| one.status.is_set_by_sender());
+        let seqs: BTreeSet<u64> = by_sender.flat_map(|one| one.seqs.iter().copied()).collect();
+        let mut closed = self.decided.iter();
+        let decided = closed.find(|one| {
+            seqs.contains(&one.asked) && *one.from == *from && !one.is_withdrawn()
+        });
+        if let Some(decided) = decided {
+            return Err(Box::new(decided.decided_already(from).at("/refs")));
+        }
+        let open = self.open.iter();
+        let own = open.filter(|open| *open.from == *from && seqs.contains(&open.seq));
+        Ok(own.map(|open| open.approval.clone()).collect())
     }
 
     /// The closed approval with this record.

@@ -5,12 +5,11 @@ use crate::base::limits;
 use crate::log::lookup::{self, LoggedMessage, ResolvedReference, Viewer};
 use crate::log::state::IndexedLog;
 use crate::log::state::RoomState;
-use crate::log::state::approvals::Approvals;
 use crate::message::DECISION;
 use crate::message::Message;
 use crate::message::status::{CopyStatus, Receipt};
 use crate::room::registry::Registry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The entry of an ack's `metadata` with the message that supersedes the messages in `refs`.
@@ -26,9 +25,6 @@ pub struct AckRoom<'a> {
     pub registry: &'a Registry,
 }
 
-/// The statuses that an ack has set so far.
-type AckedStatuses = HashMap<(Arc<str>, u64), CopyStatus>;
-
 /// Judges an ack. Returns its status changes or all its problems. An error means that a reference could not be looked
 /// up.
 pub fn judge(
@@ -39,7 +35,6 @@ pub fn judge(
     let &AckRoom {
         state, registry, ..
     } = room;
-    let mut claimed = AckedStatuses::new();
     let status = ack
         .text("status")
         .and_then(CopyStatus::of_ack)
@@ -63,7 +58,7 @@ pub fn judge(
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let advanced = match meant {
             Ok((meant, _)) => {
-                may_advance(room, &sender, &meant, &mut claimed).map(|agents| (meant.seq, agents))
+                may_advance(room, &sender, &meant).map(|agents| (meant.seq, agents))
             }
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
@@ -96,7 +91,6 @@ fn may_advance(
     room: &AckRoom<'_>,
     sender: &AckSender<'_>,
     meant: &LoggedMessage,
-    claimed: &mut AckedStatuses,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
     let &AckSender {
         agent,
@@ -123,10 +117,6 @@ fn may_advance(
             .fix("send a new message about it; the decision counts")
             .into());
     }
-    let closed = room.state.approvals.closed(meant.seq);
-    if let Some(decided) = closed.filter(|closed| may_as_sender && !closed.is_withdrawn()) {
-        return Err(decided.decided_already(agent).into());
-    }
     let mut owners = BTreeSet::new();
     if may_as_sender {
         // A renamed recipient has its copy under its present name.
@@ -143,21 +133,18 @@ fn may_advance(
     }
     let (mut may, mut current) = (Vec::new(), None);
     for owner in owners {
-        let now = claimed.get(&(owner.clone(), meant.seq)).copied();
-        let now = now
-            .or_else(|| room.state.mailboxes.status(&owner, meant.seq))
-            .unwrap_or(CopyStatus::Delivered);
+        let now = room.state.mailboxes.status(&owner, meant.seq);
+        let now = now.unwrap_or(CopyStatus::Delivered);
         if status.may_follow(now) {
             may.push(owner);
         } else {
             current = current.or(Some(now));
         }
     }
-    // The recipients can close their copies and leave the approval open.
-    if may.is_empty() && may_as_sender && is_open(&room.state.approvals, meant.seq) {
-        return Ok(vec![agent.clone()]);
+    // A sender can withdraw a message whose copies are closed already. Then only its record names the message.
+    if may.is_empty() && may_as_sender {
+        may.push(agent.clone());
     }
-    // A sender withdraws open copies even if others are closed already.
     if let Some(current) = current
         && may.is_empty()
     {
@@ -170,12 +157,7 @@ fn may_advance(
             .fix("send a new message about it")
             .into());
     }
-    claimed.extend(may.iter().map(|of| ((of.clone(), meant.seq), status)));
     Ok(may)
-}
-
-fn is_open(approvals: &Approvals, seq: u64) -> bool {
-    approvals.open().iter().any(|open| open.seq == seq)
 }
 
 /// The reference to the message that supersedes the messages of an ack with this status.

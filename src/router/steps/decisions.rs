@@ -43,8 +43,7 @@ pub(crate) fn judge(
 ) -> Result<std::result::Result<(), Vec<Problem>>> {
     let (judge, disputes) = (ApprovalJudge::new(cx), DisputeJudge::new(cx));
     if draft.message.kind() == "ack" {
-        judge.withdraw(draft);
-        return Ok(Ok(()));
+        return Ok(judge.withdraw(draft).map_err(|problem| vec![*problem]));
     }
     if !draft.message.is_about_approvals() {
         let thread = disputes.thread_of(&draft.message);
@@ -121,11 +120,12 @@ impl<'a> ApprovalJudge<'a> {
     }
 
     /// Closes the open approvals that an accepted ack of their asker withdraws.
-    fn withdraw(self, draft: &mut Draft) {
-        let approvals = self.approvals.withdrawn(draft.receipts(), &draft.from);
+    fn withdraw(self, draft: &mut Draft) -> ApprovalResult<()> {
+        let approvals = self.approvals.withdrawn(draft.receipts(), &draft.from)?;
         if !approvals.is_empty() {
             draft.facts.approvals = Some(ApprovalChange::Withdraw { approvals });
         }
+        Ok(())
     }
 
     /// Adds the approvals whose deadlines have passed, and those that only the human can decide, because all other agents
