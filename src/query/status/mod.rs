@@ -1,7 +1,6 @@
 //! The status of a room: the router, unread mail, pending files with the reason, and rejected files.
 
 pub(super) mod blocked;
-mod strays;
 
 pub use blocked::{BlockedPath, edited_file_fix, reason_of};
 
@@ -18,7 +17,7 @@ use crate::features::presence::{self, AgentPresence};
 use crate::features::worklog;
 use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
-use crate::room::outbox::{UnreadOutbox, is_free_name};
+use crate::room::outbox::{UnreadOutbox, is_free_name, stray};
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
@@ -164,13 +163,13 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
     let OutboxSurvey {
         waiting,
         unregistered,
+        strays,
         ..
     } = outboxes(room, &filled, registry.as_ref(), open);
     let mut rejected = 0;
     for agent in room.directories(layout::REJECTED).unwrap_or_default() {
         rejected += rejected::count(room, &agent).unwrap_or_default();
     }
-    let strays = strays::strays(room, &filled);
     let router = match room.running_router() {
         Ok(Some(holder)) if holder.mode != RouterMode::Pass => Some(holder.pid),
         _ => None,
@@ -257,9 +256,9 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         waiting,
         unregistered,
         unreadable,
+        strays,
     } = outboxes(room, &filled, registry.as_ref(), is_open);
     noted(room.directories(layout::INBOXES), &mut problems);
-    let strays = strays::strays(room, &filled);
     let rejected = rejected(room, &mut problems);
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = SessionCalls::of(&room.dir);
@@ -324,15 +323,19 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     })
 }
 
-/// The message files in a directory, sorted by name.
-fn files(room: &Room, directory: &Path) -> Result<Vec<OsString>> {
-    let mut names = Vec::new();
+/// The names of the message files in a directory, sorted, and some of the other names.
+fn files(room: &Room, directory: &Path) -> Result<(Vec<OsString>, Vec<OsString>)> {
+    let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in room.dir.sub(directory)?.list()? {
-        names.push(entry?.name);
+        let name = entry?.name;
+        if layout::is_message_file(&name) {
+            files.push(name);
+        } else if others.len() < limits::STRAYS {
+            others.push(name);
+        }
     }
-    names.retain(|name| layout::is_message_file(name));
-    names.sort_unstable();
-    Ok(names)
+    files.sort_unstable();
+    Ok((files, others))
 }
 
 /// The outboxes that need attention.
@@ -344,6 +347,8 @@ struct OutboxSurvey {
     unregistered: Vec<UnregisteredOutbox>,
     /// That the calling user cannot read.
     unreadable: Vec<String>,
+    /// Files that the router never picks up and that have not changed for a moment.
+    strays: Vec<BlockedPath>,
 }
 
 /// Reads these outboxes. An open room registers new senders, so the router reads all of them.
@@ -356,7 +361,7 @@ fn outboxes(
     let mut all = OutboxSurvey::default();
     for agent in filled.iter().cloned() {
         let outbox = layout::outbox(&agent);
-        let names = match files(room, &outbox) {
+        let (names, others) = match files(room, &outbox) {
             Ok(names) => names,
             Err(e) if e.is_missing() => continue,
             Err(_) => {
@@ -364,6 +369,15 @@ fn outboxes(
                 continue;
             }
         };
+        let strays = others
+            .iter()
+            .filter_map(|name| stray(&room.dir, &agent, name, limits::UNCHANGED_FOR));
+        all.strays.extend(strays.map(|stray| BlockedPath {
+            path: stray.place,
+            reason: stray.reason.into(),
+            since: stray.since.to_string(),
+            fix: stray.fix,
+        }));
         let Some(first) = names.first() else { continue };
         let is_new = |registry: &Registry| open && is_free_name(&agent) && registry.is_free(&agent);
         if registry.is_none_or(|registry| registry.has_active(&agent) || is_new(registry)) {

@@ -15,7 +15,7 @@ pub use content::{
 pub use lines::read as read_lines;
 pub use look::look;
 pub use request::PassRequest;
-pub use strays::{fix_beside, stray, strays_in};
+pub use strays::{fix_beside, stray};
 pub use unread::{UnreadOutbox, is_free_name};
 pub use unready_files::UnreadyFiles;
 

@@ -6,8 +6,7 @@ use crate::base::text::{shell_path, shell_word};
 use crate::disk::{Dir, layout};
 use rustix::fs::FileType;
 use serde_json::Value;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsStr;
 use std::time::Duration;
 
 /// A file that is not mail, in a place for mail.
@@ -98,18 +97,6 @@ fn read_sender(room: &Dir, place: &str) -> Option<String> {
     let message: Value = serde_json::from_slice(&bytes).ok()?;
     let from = message.get("from")?.as_str()?;
     Some(from.trim_start_matches('@').to_owned())
-}
-
-/// Some of the names in this directory that the router may never take.
-pub fn strays_in(room: &Dir, directory: &Path) -> Vec<OsString> {
-    let Ok(listing) = room.sub(directory).and_then(|dir| dir.list()) else {
-        return Vec::new();
-    };
-    let names = listing.flatten().map(|entry| entry.name);
-    names
-        .filter(|name| !layout::is_message_file(name))
-        .take(limits::STRAYS)
-        .collect()
 }
 
 #[cfg(test)]
