@@ -94,6 +94,57 @@ fn an_end_of_the_log_that_nothing_follows_from_is_cut_off() {
     world.verify();
 }
 
+/// The original of a dropped file, in `sent/` or `rejected/`, and the claim that its record names.
+fn retired(world: &World, name: &str) -> (Vec<u8>, String) {
+    let places = ["sent/alice", "rejected/alice"].into_iter();
+    let mut all = places.flat_map(|place| {
+        let names = world.names(place).into_iter();
+        names.map(move |name| format!("{place}/{name}"))
+    });
+    let kept = all.find(|kept| kept.ends_with(name)).expect("an original");
+    let log = world.text("log/00000001.ndjson");
+    let ending = format!("~alice~{name}\"");
+    let end = log.find(&ending).expect("a record names the claim") + ending.len() - 1;
+    let begin = log[..end].rfind('"').expect("a string") + 1;
+    (files::read(world.room(&kept)), log[begin..end].to_owned())
+}
+
+#[test]
+fn a_picked_up_file_that_a_record_already_names_is_set_aside_and_reported() {
+    let world = World::alice_and_bob();
+    let drops = [
+        ("one.json", r#"{"to":"bob","body":"one"}"#),
+        ("many.ndjson", "{\"to\":\"bob\",\"body\":\"two\"}\n{\"to\":\"bob\",\"body\":\"three\"}\n"),
+        ("bad.json", r#"{"to":"bob","body":7}"#),
+    ];
+    for (name, text) in drops {
+        world.drop_file("alice", name, text);
+    }
+    world.pass();
+    let originals = drops.map(|(name, _)| retired(&world, name));
+    // The first time the records are still open, and the second time they are settled.
+    for round in 0..2 {
+        for (bytes, claim) in &originals {
+            world.place(&format!("spool/claim/{claim}"), bytes);
+        }
+        for _ in 0..3 {
+            world.pass();
+        }
+        let mut bodies = world.bodies("bob");
+        bodies.sort();
+        assert_eq!(bodies, ["one", "three", "two"], "{round}");
+        for (bytes, claim) in &originals {
+            let aside = world.room(&format!("spool/aside/{claim}"));
+            assert_eq!(files::read(&aside), *bytes, "{claim}");
+            files::remove_file(aside);
+        }
+        world.send("alice", "human", "and on");
+    }
+    let told = world.bodies("human").concat();
+    assert_eq!(told.matches("was made from it before").count(), 3, "{told}");
+    world.verify();
+}
+
 #[test]
 fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
     let world = used();

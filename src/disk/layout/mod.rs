@@ -63,6 +63,8 @@ pub const LOG: &str = "log";
 pub const SPOOL: &str = "spool";
 /// Messages that were picked up and not yet retired.
 pub const CLAIM: &str = "spool/claim";
+/// Files that another program put into [`CLAIM`] after their messages were recorded.
+pub const ASIDE: &str = "spool/aside";
 /// Copies that were staged and not yet delivered.
 pub const STAGE: &str = "spool/stage";
 /// The router's lock.

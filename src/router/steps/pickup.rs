@@ -291,6 +291,14 @@ impl PickupStep<'_> {
             }
             return false;
         }
+        match self.set_aside(&claim, &agent) {
+            Ok(false) => {}
+            Ok(true) => return false,
+            Err(e) => {
+                self.pending.failed(&place, e.to_string());
+                return false;
+            }
+        }
         let terms = self.terms_of_claim();
         match self
             .intake
@@ -314,6 +322,39 @@ impl PickupStep<'_> {
             Err(e) => self.pending.failed(&place, e.to_string()),
         }
         false
+    }
+
+    /// Moves a claim that a record already names to `spool/aside`, after the notice about it is in the log. Another program
+    /// put it back, for example from a backup. Returns false for any other claim.
+    fn set_aside(&mut self, claim: &str, agent: &Arc<str>) -> Result<bool> {
+        // The log names no higher number.
+        let number = layout::read_claim(claim).map_or(0, |name| name.number);
+        if number > self.state.claim {
+            return Ok(false);
+        }
+        let log = self.state.indexed(self.config.dir());
+        let Some(seq) = log.record_of_claim(claim)? else {
+            return Ok(false);
+        };
+        let (place, about) = (claim_item(claim), format!("aside {claim}"));
+        if self.state.notices.contains(&about) {
+            let aside = self.config.dir().make(layout::ASIDE)?;
+            self.storage.claims().rename(claim, &aside, claim, "set aside")?;
+            self.pending.clear(&place);
+            return Ok(true);
+        }
+        let what = format!("record {seq} was made from it before");
+        self.pending.not_ready(&place, &what, Some(limits::UNCHANGED_FOR));
+        self.notices.notify_human(
+            self.state,
+            about,
+            format!("{place} was put back and is not sent again"),
+            format!(
+                "It is a file of {agent}, and {what}. It is kept as {}/{claim}. If it is a new message, drop it into the outbox again.",
+                layout::ASIDE
+            ),
+        );
+        Ok(true)
     }
 
     /// The terms for reading a claim. The file may have replaced another file just before the pickup, so earlier

@@ -22,6 +22,8 @@ pub enum IndexKey<'a> {
     Answered(&'a str),
     /// The number of a message with a receipt or a notice in it.
     Concerned(u64),
+    /// The file in `spool/claim` that it was made from.
+    Claim(&'a str),
     /// It renames an agent.
     Rename,
 }
@@ -37,6 +39,7 @@ impl IndexKey<'_> {
             IndexKey::Thread(thread) => one(short_hash("thread", thread)),
             IndexKey::Answered(name) => one(short_hash("answered", name)),
             IndexKey::Concerned(seq) => one(short_hash("concerned", &seq.to_string())),
+            IndexKey::Claim(claim) => one(short_hash("claim", claim)),
             IndexKey::Rename => one(short_hash("rename", "")),
         }
     }
@@ -79,6 +82,9 @@ pub(super) fn entries_of(record: &Record, head: Option<&MessageHead<'_>>) -> Vec
     }
     if (record.facts.claims.as_ref()).is_some_and(|change| change.renaming().is_some()) {
         add(IndexKey::Rename);
+    }
+    if let Some(claim) = record.claim() {
+        add(IndexKey::Claim(claim));
     }
     if let Some(answers) = record.accepted().and_then(|accepted| accepted.answers) {
         add(IndexKey::Answered(&answers.to_string()));

@@ -70,6 +70,13 @@ impl<'a> IndexedLog<'a> {
         Ok(records)
     }
 
+    /// The number of the first record of this file in `spool/claim`.
+    pub fn record_of_claim(&self, claim: &str) -> Result<Option<u64>> {
+        let records = self.records(&[IndexKey::Claim(claim)])?;
+        let mut named = records.iter().filter(|(_, record)| record.claim() == Some(claim));
+        Ok(named.next().map(|(_, record)| record.seq))
+    }
+
     /// The line with this number.
     pub fn line(&self, seq: u64) -> Result<Option<RawLogLine>> {
         match self.open.and_then(|open| open.line(seq)) {
