@@ -47,8 +47,8 @@ pub(crate) trait Feature: Sync {
     ) {
     }
 
-    /// Judges a message whose recipients are resolved: rejects it with its problems, or lets it make changes and reach
-    /// more agents. An error is temporary.
+    /// Judges a message after its recipients are resolved: rejects it with its problems, or lets it make changes and
+    /// reach more agents. An error is temporary.
     fn judge(
         &self,
         _cx: Cx<'_>,
@@ -71,12 +71,12 @@ pub(crate) trait Feature: Sync {
         Vec::new()
     }
 
-    /// What agents have to act on, each with these agents.
+    /// The pending items, each with the agents that have to act.
     fn pending(&self, _state: &RoomState) -> Vec<(Vec<Arc<str>>, PendingItem)> {
         Vec::new()
     }
 
-    /// The last record that changed what agents have to act on.
+    /// The last record that changed a pending item.
     fn pending_changed_at(&self, _state: &RoomState) -> u64 {
         0
     }

@@ -1,5 +1,5 @@
-//! The seam between the router and the features: [`Cx`] is what a feature sees, [`Draft`] what it may change of a
-//! message's record, and [`Due`] what it does as time passes.
+//! The seam between the router and the features: a feature reads the room in [`Cx`], changes the record of a message in
+//! its [`Draft`], and acts in time with its [`Due`] notices.
 
 pub(crate) use super::parts::NoticeText;
 use super::parts::{Journal, RoomConfig};
@@ -100,11 +100,11 @@ pub(crate) struct Draft {
     pub(in crate::router) claim: Option<String>,
     /// Its recipients.
     pub(crate) to: Vec<RecipientGroup>,
-    /// What the router does itself with the message.
+    /// The router's own action.
     pub(crate) act: Option<RouterAction>,
     /// The changes that the record makes.
     pub(crate) facts: Facts,
-    /// What its copies say in `delivery`.
+    /// Further fields of `delivery` in its copies.
     pub(crate) delivery: Map<String, Value>,
     /// Notices in the same batch, after the messages of its file.
     pub(crate) notices: Vec<NoticeText>,
@@ -166,7 +166,7 @@ pub(crate) fn title_of(message: &Message) -> String {
     sanitize::brief(title.unwrap_or(message.id()), limits::TITLE)
 }
 
-/// What is due in a feature now, and the time of what is due next.
+/// The due notices of a feature, and the time of the next ones.
 #[derive(Default)]
 pub(crate) struct Due {
     pub(crate) now: Vec<DueNotice>,
@@ -174,7 +174,7 @@ pub(crate) struct Due {
 }
 
 impl Due {
-    /// Adds a notice to what is due.
+    /// Adds a due notice.
     pub(crate) fn add(
         &mut self,
         at: Stamp,
@@ -196,12 +196,12 @@ impl Due {
     }
 }
 
-/// A notice of the router that is due, with the changes that its record makes. The state after it must show that it is
-/// not due any more.
+/// A notice of the router that is due, with the changes that its record makes. A state with its record must not have
+/// it as due.
 pub(crate) struct DueNotice {
     /// The time since it is due.
     pub(crate) at: Stamp,
-    /// The agents whose mail can prevent it. Their waiting mail is judged first, if that takes at most ten seconds.
+    /// The agents that can prevent it by mail. Their waiting mail is judged first, if that takes at most ten seconds.
     pub(crate) hear: Vec<Arc<str>>,
     pub(crate) notice: NoticeText,
     pub(crate) facts: Facts,

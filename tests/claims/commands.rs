@@ -53,7 +53,7 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
     assert_eq!(out, "granted: src/auth/** (lease 2h)\n");
     let complaint = world.fails(1, "claim docs src/auth/x.rs --as bob");
     for word in [
-        "alice owns src/auth/** until 20",
+        "alice owns src/auth/** since 20",
         "Passkeys",
         "mailbag send alice",
         "--wait",

@@ -102,10 +102,9 @@ fn a_refused_claim_names_the_owner_and_the_time_left_and_never_waits() {
         json!({"type": "claim", "claims": ["src"], "lease": "1h", "subject": "Passkeys"}),
     );
     assert_eq!(say(&world, 1, "bob", claim(&["docs", "src/a"])), "claimed");
-    let bounce = &world.inbox("bob")[0]["metadata"]["problems"][0]["problem"];
     assert_contains!(
-        bounce.as_str().expect("a text"),
-        "alice owns src until 2026-11-21T11:00:00Z, or longer if it is active before",
+        world.inbox("bob")[0]["body"].as_str().expect("a text"),
+        "alice owns src since 2026-11-21T10:00:00Z, until 2026-11-21T11:00:00Z, or longer if it is active before",
         "Passkeys"
     );
     let waits = json!({"type": "claim", "claims": ["src/a"], "wait": true});

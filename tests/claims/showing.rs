@@ -15,7 +15,7 @@ fn office() -> World {
     world.drop_file(
         "bob",
         "b.json",
-        r#"{"id": "c2", "type": "claim", "claims": ["docs"]}"#,
+        r#"{"id": "c2", "type": "claim", "claims": ["lib"]}"#,
     );
     world.route(
         "alice",
@@ -43,7 +43,7 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
         assert!(out.contains(granted), "{args:?}: {out}");
         assert_contains!(out, "Passkeys"; "{args:?}");
     }
-    assert_contains!(world.ok("list"), "docs · granted", "src/auth/** · offered");
+    assert_contains!(world.ok("list"), "lib · granted", "src/auth/** · offered");
     assert_contains!(world.ok("inbox --as bob"), "src/auth/** · offered");
 }
 
@@ -58,7 +58,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
             &["search", "Passkeys", "--as", "alice"],
             "src/auth/** · granted",
         ),
-        (&["inbox", "--as", "bob"], "docs · granted"),
+        (&["inbox", "--as", "bob"], "lib · granted"),
         (&["list", "--type", "handoff"], "src/auth/** · offered"),
     ] {
         let listed = world.items(args);
@@ -101,7 +101,7 @@ fn trace_says_what_is_left_of_a_claim() {
     );
     assert_eq!(
         now("c2"),
-        json!({"change": "docs · granted", "state": "owned"})
+        json!({"change": "lib · granted", "state": "owned"})
     );
     assert_eq!(
         now("c3"),
@@ -114,7 +114,7 @@ fn trace_says_what_is_left_of_a_claim() {
     );
     assert_contains!(
         world.ok("trace c2 --as human"),
-        "docs · granted; still owned\n"
+        "lib · granted; still owned\n"
     );
     let id = world.send("alice", "bob", "hello");
     assert_eq!(now(&id), Value::Null);

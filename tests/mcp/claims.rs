@@ -22,7 +22,7 @@ fn work_is_claimed_handed_over_and_released() {
             "claim_work",
             json!({"action": "claim", "claims": "src/auth/x.rs"}),
         ),
-        "alice owns src/auth/** ",
+        "alice owns src/auth/** since",
         "Passkeys"
     );
     let (text, data) = bob.call("list_claims", json!({"paths": ["src/auth/x.rs", "docs"]}));

@@ -108,7 +108,7 @@ fn check_wait(fields: &CheckedFields) -> Option<Problem> {
     if field(fields, "wait") != Some(&Value::Bool(true)) {
         return None;
     }
-    let what = "a claim is granted or refused at once, and does not wait";
+    let what = "a claim is granted or refused, and does not wait";
     let fix = "omit wait, and claim again when the owner has released the work; `mailbag claim --wait` does that";
     Some(Problem::new("no_waiting_claims", what).at("/wait").fix(fix))
 }

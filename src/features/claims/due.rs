@@ -1,8 +1,9 @@
-//! What is due for claims: they lapse when their owner is inactive, and its owner is warned before.
+//! The due notices about claims: claims lapse when their owner is inactive, and the owner is warned before.
 
 use super::change::ClaimChange;
 use super::leases::{self, ActivitySigns, LapseReason, LapseWarning, LapsedClaims};
-use super::state::{ClaimOffer, Claims};
+use super::owned::ClaimOffer;
+use super::state::Claims;
 use crate::base::clock::Stamp;
 use crate::base::sanitize;
 use crate::base::text::{listed, to_the_second};

@@ -3,7 +3,7 @@
 //! Two path subjects can conflict only if the names before the first wildcard of one are the first names of the other. So the
 //! subjects are sorted by these names, and only the parents and children of a subject can conflict with it.
 
-use super::state::OwnedClaim;
+use super::owned::OwnedClaim;
 use crate::message::subject::ClaimSubject;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;

@@ -1,9 +1,10 @@
-//! Leases of claims: the time when the claims of an owner lapse, and what is due at a given time.
+//! Leases of claims: the time when the claims of an owner lapse, and the review of all claims at a given time.
 //!
 //! A claim lives as long as its owner is active. A lock that a process of the session holds counts as activity. A process
 //! id does not: a sandbox or a container hides it.
 
-use super::{ClaimOffer, Claims, OwnedClaim};
+use super::owned::{ClaimOffer, OwnedClaim};
+use super::state::Claims;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::text::to_the_second;
@@ -27,7 +28,7 @@ pub struct ActivitySigns<'a> {
     pub calls: &'a SessionCalls,
 }
 
-/// What is due for the claims of a room.
+/// The result of a review of the claims of a room.
 #[derive(Debug, Default)]
 pub(super) struct ClaimReview {
     /// Owners with claims that lapse.

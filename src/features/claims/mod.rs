@@ -10,6 +10,7 @@ mod file;
 mod index;
 mod judge;
 mod leases;
+mod owned;
 mod requests;
 mod state;
 #[cfg(test)]
@@ -20,8 +21,9 @@ mod written;
 
 pub use file::owners;
 pub use leases::{ActivitySigns, ClaimLifetime, life};
+pub use owned::{ClaimOffer, OwnedClaim};
 pub use requests::OfferAnswer;
-pub use state::{ClaimOffer, Claims, OwnedClaim};
+pub use state::Claims;
 
 use super::{AppliedRecord, Feature, States};
 use crate::base::clock::Stamp;

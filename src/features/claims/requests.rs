@@ -2,10 +2,12 @@
 
 use super::change::{ClaimChange, ClaimTerms};
 use super::leases::ClaimLifetime;
-use super::state::{ClaimOffer, Claims, OwnedClaim, parsed};
+use super::owned::{ClaimOffer, OwnedClaim};
+use super::state::{Claims, parsed};
+use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::base::text::shell_word;
+use crate::base::text::{shell_word, to_the_second};
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::subject::{ClaimSubject, ComparisonBudget};
@@ -319,7 +321,7 @@ impl Claims {
 }
 
 impl OwnedClaim {
-    /// The problem of a request for `subjects`, one of which conflicts with this claim.
+    /// The problem of a request for `subjects` that conflicts with this claim.
     fn conflict(
         &self,
         subjects: &[ClaimSubject],
@@ -333,7 +335,8 @@ impl OwnedClaim {
             .unwrap_or_default();
         let purpose = self.purpose.as_deref().map(quoted);
         let purpose = purpose.map_or(String::new(), |purpose| format!(": {purpose}"));
-        let what = format!("{owner} owns {subject} {until}{purpose}");
+        let since = to_the_second(&Stamp::from_micros(self.since).to_string());
+        let what = format!("{owner} owns {subject} since {since}, {until}{purpose}");
         let word = shell_word(subjects.get(n).unwrap_or(subject).as_str());
         let question = shell_word(&format!("May I have {subject}?"));
         let fix = format!(

@@ -2,8 +2,9 @@
 
 use super::change::{ClaimChange, ClaimTerms};
 use super::leases::ClaimLifetime;
+use super::owned::{ClaimOffer, OwnedClaim};
 use super::requests::{ClaimRequest, OfferAnswer};
-use super::state::{ClaimOffer, Claims, OwnedClaim};
+use super::state::Claims;
 use crate::base::clock::Stamp;
 use crate::log::state::ChangeSource;
 use crate::message::id;

@@ -119,17 +119,26 @@ fn questions(text: &mut String, state: &RoomState) {
     }
 }
 
-/// A table of the agents with capabilities, with activity, or with work that they own.
+/// A table of the agents with capabilities, with activity, or with work that they own or wait for.
 fn status(text: &mut String, registry: &Registry, state: &RoomState) {
     let mut owned: HashMap<&str, Vec<String>> = HashMap::new();
     for held in claims::of(state).held() {
         let subjects = owned.entry(&held.owner).or_default();
         subjects.push(held.subject.to_string());
     }
+    let mut waits: HashMap<&str, Vec<String>> = HashMap::new();
+    for open in state.approvals.open() {
+        let wait = format!("{}: {}", open.to.join(", "), open.terms.title);
+        waits.entry(&open.from).or_default().push(wait);
+    }
     let agents = registry.agents().iter().filter(|agent| !agent.is_retired());
     let rows: Vec<[String; 6]> = agents
         .clone()
-        .filter_map(|agent| row(agent, state, owned.remove(&*agent.id).unwrap_or_default()))
+        .filter_map(|agent| {
+            let owned = owned.remove(&*agent.id).unwrap_or_default();
+            let waits = waits.remove(&*agent.id).unwrap_or_default();
+            row(agent, state, owned, waits)
+        })
         .take(WORKLOG_AGENTS)
         .collect();
     if !rows.is_empty() {
@@ -155,7 +164,12 @@ fn status(text: &mut String, registry: &Registry, state: &RoomState) {
     }
 }
 
-fn row(agent: &Agent, state: &RoomState, owned: Vec<String>) -> Option<[String; 6]> {
+fn row(
+    agent: &Agent,
+    state: &RoomState,
+    owned: Vec<String>,
+    waits: Vec<String>,
+) -> Option<[String; 6]> {
     let report = presence::of(state).report_of(&agent.id);
     let blocked = report
         .into_iter()
@@ -171,7 +185,7 @@ fn row(agent: &Agent, state: &RoomState, owned: Vec<String>) -> Option<[String; 
         active.unwrap_or_default(),
         report.map(does).unwrap_or_default(),
         listed(owned),
-        listed(blocked.collect()),
+        listed(blocked.chain(waits).collect()),
     ];
     row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
 }

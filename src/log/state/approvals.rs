@@ -225,9 +225,8 @@ impl Approvals {
         let by_sender = receipts.iter().filter(|one| one.status.is_set_by_sender());
         let seqs: BTreeSet<u64> = by_sender.flat_map(|one| one.seqs.iter().copied()).collect();
         let mut closed = self.decided.iter();
-        let decided = closed.find(|one| {
-            seqs.contains(&one.asked) && *one.from == *from && !one.is_withdrawn()
-        });
+        let decided = closed
+            .find(|one| seqs.contains(&one.asked) && *one.from == *from && !one.is_withdrawn());
         if let Some(decided) = decided {
             return Err(Box::new(decided.decided_already(from).at("/refs")));
         }

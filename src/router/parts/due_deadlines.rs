@@ -32,7 +32,7 @@ pub(crate) enum DeadlineOf {
 #[derive(Default)]
 pub(crate) struct DueDeadlines {
     due: BTreeMap<DeadlineOf, DueDeadline>,
-    /// The time when the features are asked what is due. `None` means now.
+    /// The time when the features are asked for due notices. `None` is the present time.
     ask: Option<Instant>,
 }
 
@@ -122,7 +122,7 @@ impl DueDeadlines {
         due.any(|(of, due)| matches!(of, DeadlineOf::Notice(_)) && due.next <= now)
     }
 
-    /// Asks the features what is due, and queues the outboxes of the agents that can meet what is new.
+    /// Asks the features for due notices, and queues the outboxes of the agents that can prevent a new one.
     pub(crate) fn ask(&mut self, cx: Cx<'_>, intake: &mut MailIntake) -> Vec<DueNotice> {
         let mut all = Due::default();
         for feature in features::ALL {

@@ -57,9 +57,7 @@ pub fn judge(
     };
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let advanced = match meant {
-            Ok((meant, _)) => {
-                may_advance(room, &sender, &meant).map(|agents| (meant.seq, agents))
-            }
+            Ok((meant, _)) => may_advance(room, &sender, &meant).map(|agents| (meant.seq, agents)),
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {

@@ -67,7 +67,7 @@ pub(crate) fn judge(
     })
 }
 
-/// The approvals and the disagreements whose deadlines have passed.
+/// The notices of approvals and disagreements after their deadlines.
 pub(crate) fn due(cx: Cx<'_>) -> Due {
     let mut due = Due::default();
     ApprovalJudge::new(cx).add_due(&mut due);
@@ -128,7 +128,7 @@ impl<'a> ApprovalJudge<'a> {
         Ok(())
     }
 
-    /// Adds the approvals whose deadlines have passed, and those that only the human can decide, because all other agents
+    /// Adds the approvals with a deadline that has passed, and the approvals for the human alone, because all other agents
     /// are gone.
     fn add_due(self, due: &mut Due) {
         for one in self.approvals.open() {

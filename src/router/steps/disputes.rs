@@ -76,8 +76,8 @@ impl<'a> DisputeJudge<'a> {
         })
     }
 
-    /// Adds the disagreements that had enough rounds, for the supervisor or the human, and those that the supervisor did
-    /// not decide in time.
+    /// Adds the disagreements that had enough rounds, for the supervisor or the human, and the disagreements that the
+    /// supervisor did not decide in time.
     pub(super) fn add_due(self, due: &mut Due) {
         for one in self.disputes.iter() {
             if let Some(terms) = self.cx.settings().escalation.as_ref()

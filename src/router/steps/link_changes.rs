@@ -94,7 +94,7 @@ fn judge_change(
     }))
 }
 
-/// Takes the items for which the record of the change has no space. They are sent again in further records.
+/// Takes the items that exceed the space of the change's record. They are sent again in further records.
 pub(super) fn split_again(again: &mut Vec<ResentItem>) -> Vec<BatchMessage<MessageRuling>> {
     let most = test_sizes::items_of_record();
     let mut more = again.split_off(again.len().min(most));

@@ -19,7 +19,7 @@ fn claims_are_granted_and_refused() {
 }
 
 #[test]
-fn what_is_released_is_granted_to_the_next_claim() {
+fn released_work_is_granted_to_the_next_claim() {
     holds(
         &Story::new("a release", &["alice", "bob"])
             .before([
