@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::room::Room;
-use crate::room::consent::LinkConnection;
+use crate::room::settings::LinkConnection;
 use std::fs::File;
 
 /// A connection that this program does not support.

@@ -54,7 +54,11 @@ const NAMED: &str = "named by you";
 
 /// The directory of a room with the default name.
 fn directory_of(room: &Path) -> Option<&Path> {
-    room.parent().filter(|_| room.ends_with(layout::ROOM))
+    if room.ends_with(layout::ROOM) {
+        room.parent()
+    } else {
+        None
+    }
 }
 
 /// The room that competes with a new one for the commands in its directory, with a warning for the person who made the new

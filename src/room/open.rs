@@ -265,7 +265,7 @@ pub fn check_expanded(path: &Path) -> Result<()> {
 
 /// Finds the room: the requested path, otherwise `.mailbag` in this directory or the nearest parent directory. In a
 /// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room. A
-/// nearer `.mailbag` that is no room is an error, because mail would go to another room.
+/// nearer `.mailbag` without a room in it is an error. Otherwise mail would go to another room.
 pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     if let Some(path) = asked {
         check_expanded(path)?;

@@ -8,8 +8,9 @@ use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::table;
 use crate::commands::trust::{self, RoomTrust};
 use crate::room::actor::require_person;
-use crate::room::consent::{KnownRoom, LinkConnection};
+use crate::room::consent::KnownRoom;
 use crate::room::key_file::KeyFile;
+use crate::room::settings::LinkConnection;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

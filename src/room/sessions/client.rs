@@ -194,7 +194,10 @@ impl CallingSession {
             client: if is_codex { CODEX } else { client }.to_owned(),
             session,
             // All sessions of Codex share one process, which its shell cannot see.
-            process: above.filter(|_| !is_codex).map(|(process, _)| process),
+            process: match above {
+                Some((process, _)) if !is_codex => Some(process),
+                _ => None,
+            },
             directory: machine::here().ok(),
         })
     }

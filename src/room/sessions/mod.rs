@@ -402,9 +402,12 @@ pub fn bind(
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
-        idle_since: ours
-            .filter(|_| event == IDLE)
-            .map(|lease| lease.idle_since.as_ref().unwrap_or(&lease.last).clone()),
+        idle_since: match ours {
+            Some(lease) if event == IDLE => {
+                Some(lease.idle_since.as_ref().unwrap_or(&lease.last).clone())
+            }
+            _ => None,
+        },
         interrupted: event == INTERRUPT
             || event == IDLE && ours.is_some_and(|lease| lease.interrupted),
         // The budget belongs to the agent, whichever session speaks for it.

@@ -3,6 +3,7 @@
 //! The macro `settings!` is the only list of keys. Each entry has a documentation text, a name, a type, a default, and the
 //! rule that decides whether its value leads out of the room and so needs the person's consent.
 
+mod connections;
 mod links;
 mod nats;
 mod problems;
@@ -12,6 +13,7 @@ mod tables;
 mod tests;
 mod values;
 
+pub use connections::LinkConnection;
 pub use links::{AcceptedAddress, Carrier, LinkBudget, LinkSettings, LinkTags, is_tag};
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
@@ -22,7 +24,6 @@ use crate::base::error::Problem;
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::message::address::{self, is_display_name};
-use crate::room::consent::LinkConnection;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -308,7 +309,7 @@ impl Settings {
         (!outward.is_empty()).then(|| hex(&hash(text)))
     }
 
-    /// What leads out of the room and has no consent.
+    /// The settings and connections that lead out of the room without consent.
     pub fn open(&self) -> Vec<GuardedSetting> {
         let mut open = self.withheld.clone();
         if !self.is_agreed {

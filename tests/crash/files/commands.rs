@@ -226,7 +226,7 @@ fn a_room_is_copied() {
     );
 }
 
-/// Consent to what leads out of a room is recorded in place of the consent to what did before.
+/// A second consent is recorded in place of the first one.
 #[test]
 fn consent_is_recorded() {
     let agree = || {
