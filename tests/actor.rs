@@ -252,7 +252,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 17] = [
+const ACTIONS: [(&[&str], &str); 16] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",
@@ -275,10 +275,6 @@ const ACTIONS: [(&[&str], &str); 17] = [
     ),
     (
         &["link", "remove", "far", "--bounce"],
-        "only a person can change links",
-    ),
-    (
-        &["link", "rebind", "far", "--yes"],
         "only a person can change links",
     ),
     (&["web", "--json"], "only a person can open the page"),

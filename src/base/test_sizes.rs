@@ -38,16 +38,6 @@ pub fn snapshot_bytes() -> Option<u64> {
     shrunk("MAILBAG_TEST_SNAPSHOT_BYTES")
 }
 
-/// The most items of a link in one record that sends them again. Tests can reduce it.
-pub fn items_of_record() -> usize {
-    shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(limits::ITEMS_OF_RECORD, |n| n as usize)
-}
-
-/// The most items of a link that are sent again. Tests can reduce it.
-pub fn items_again() -> usize {
-    shrunk("MAILBAG_TEST_ITEMS_AGAIN").map_or(limits::ITEMS_AGAIN, |n| n as usize)
-}
-
 /// The most receipts of an item of a link. Tests can reduce it.
 pub fn receipts_of_item() -> usize {
     shrunk("MAILBAG_TEST_RECEIPTS_OF_ITEM").map_or(limits::RECEIPTS_OF_ITEM, |n| n as usize)

@@ -215,7 +215,6 @@ mod tests {
             CarrierFrame::State(LinkEndState {
                 room: "r".into(),
                 came: None,
-                ended: None,
                 out: None,
                 agents: Arc::default(),
             }),

@@ -27,18 +27,6 @@ pub struct OutgoingItem {
     /// True if the item has only receipts, because there are too many for one item.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
-    /// The segment and offset of the earlier record, if its item is sent again in a new stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub again: Option<(u32, u64)>,
-}
-
-/// In a record: the text of an attached file, which is in each item of the record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EnclosedFile {
-    /// The path of the attachment.
-    pub path: String,
-    /// The text of the file, when the message was accepted.
-    pub content: String,
 }
 
 /// In a record: the item that brought its message or its receipts.
@@ -88,11 +76,6 @@ pub struct RemoteReceipt {
 pub enum LinkChange {
     /// The link is removed, with its unconfirmed items.
     Removed {
-        /// The tag of the other room.
-        link: Arc<str>,
-    },
-    /// Both streams start again.
-    Rebound {
         /// The tag of the other room.
         link: Arc<str>,
     },

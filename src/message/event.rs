@@ -1,6 +1,6 @@
 //! The events of the log, each with its own fields.
 
-use super::carried::{EnclosedFile, IncomingItem};
+use super::carried::IncomingItem;
 use super::gap::LogGap;
 use super::name::MessageName;
 use super::status::Receipt;
@@ -174,9 +174,6 @@ pub struct AcceptedMessage {
     /// The results of its changes, as the copies report them in `delivery`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub delivery: Map<String, Value>,
-    /// The texts of the attached files of a message to another room.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub enclosed: Vec<EnclosedFile>,
     /// The complete message.
     pub message: Box<RawValue>,
 }

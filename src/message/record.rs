@@ -302,7 +302,6 @@ mod tests {
             times: MessageTimes::default(),
             act: Some(RouterAction::Subscribe("x".into())),
             delivery: Map::new(),
-            enclosed: Vec::new(),
             message: RawValue::from_string(r#"{"n":12345678901234567890123}"#.into())
                 .expect("JSON"),
         }
@@ -368,9 +367,9 @@ mod tests {
     fn a_message_its_recipients_and_its_facts_are_parts_of_the_line() {
         let mut record = Record::new(Event::Accepted(Box::new(accepted())));
         let link = "po".into();
-        record.facts = Facts::from(LinkChange::Rebound { link });
+        record.facts = Facts::from(LinkChange::Removed { link });
         let line = String::from_utf8(record.line()).expect("UTF-8");
-        let facts = r#""facts":{"links":{"rebound":{"link":"po"}}},"event":{"accepted":{"#;
+        let facts = r#""facts":{"links":{"removed":{"link":"po"}}},"event":{"accepted":{"#;
         assert!(line.contains(facts), "{line}");
         assert!(line.ends_with("\"message\":{\"n\":12345678901234567890123}}}}\n"));
         let again: Record = serde_json::from_str(&line).expect("its own line");

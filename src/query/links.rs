@@ -295,6 +295,35 @@ pub fn link_back(room: &Room, settings: &Settings, other: &Room) -> String {
     )
 }
 
+/// The command that adds a link with these settings, except its budget.
+pub fn add_command(tag: &str, link: &LinkSettings) -> String {
+    let LinkSettings {
+        carrier,
+        address,
+        known_as,
+        accept,
+        nats,
+        ..
+    } = link;
+    let mut words = vec![format!("mailbag link add {tag}")];
+    if !address.is_empty() {
+        words.push(shell_word(address));
+    }
+    let accept: Vec<_> = accept.iter().map(|kind| kind.as_str()).collect();
+    let replicas = nats.replicas.map(|replicas| replicas.to_string());
+    for (option, value) in [
+        ("--carrier", Some(carrier.as_str())),
+        ("--accept", Some(&*accept.join(","))),
+        ("--known-as", known_as.as_deref()),
+        ("--credentials", nats.credentials.as_deref()),
+        ("--ca", nats.ca.as_deref()),
+        ("--replicas", replicas.as_deref()),
+    ] {
+        words.extend(value.map(|value| format!("{option} {}", shell_word(value))));
+    }
+    words.join(" ")
+}
+
 /// The project of a room, or the room if it is not below one.
 fn project(room: &Path) -> PathBuf {
     let parent = room.parent().filter(|parent| room::below(parent) == room);

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::{IncomingStream, LinkState, LinkStates, OutgoingStream};
+use crate::log::state::{IncomingStream, LinkState, LinkStates};
 use crate::message::address::is_display_name;
 use crate::message::id;
 use crate::room::Room;
@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 /// The next step for a stopped link.
 pub fn link_fix(link: &str) -> String {
-    format!("compare both rooms, then run `mailbag link rebind {link}` in both")
+    format!(
+        "compare both rooms, then remove the link with `mailbag link remove {link} --bounce` in both, and add it again"
+    )
 }
 
 /// The state of one link that a room reports to the other room.
@@ -31,9 +33,6 @@ pub struct LinkEndState {
     /// The items from the other room that it has committed.
     #[serde(rename = "in")]
     pub came: Option<IncomingStream>,
-    /// The items of a stream from the other room that it had committed when its person ended the stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended: Option<IncomingStream>,
     /// The items that it has sent.
     pub out: Option<SentStream>,
     /// Its agents, if it reports them.
@@ -78,7 +77,6 @@ impl LinkEndState {
         LinkEndState {
             room: room.to_owned(),
             came: link.and_then(|link| link.came.clone()),
-            ended: link.and_then(|link| link.ended.clone()),
             out,
             agents,
         }
@@ -89,14 +87,6 @@ impl LinkEndState {
         let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
         text.push(b'\n');
         text
-    }
-
-    /// The number of the last item of this stream that the room has committed, even if it has ended the stream since.
-    fn last_item(&self, stream: &str) -> u64 {
-        let mut known = [&self.came, &self.ended].into_iter().flatten();
-        known
-            .find(|known| *known.stream == *stream)
-            .map_or(0, |known| known.n)
     }
 
     /// Returns true if the room lacks items of `sender` that it had confirmed.
@@ -143,28 +133,6 @@ impl ReportedAgent {
     }
 }
 
-/// The last reported state of the other room.
-pub fn state_there(room: &Dir, tag: &str) -> Option<LinkEndState> {
-    let dir = room.sub(layout::link_in(tag)).ok()?;
-    LinkEndState::read(&dir).ok().flatten()
-}
-
-/// The number of the last item of this stream that the other room has, according to its `state.json`. Without this file, the
-/// last item that it has confirmed.
-pub fn last_item_there(room: &Dir, tag: &str, out: &OutgoingStream) -> u64 {
-    state_there(room, tag).map_or(out.acked, |far| far.last_item(&out.stream))
-}
-
-/// Returns true if both streams of a link continue: no room lacks items that it had confirmed, or has items that were not sent.
-pub fn continues(own: &LinkEndState, far: &LinkEndState) -> bool {
-    is_next(own, far) && is_next(far, own)
-}
-
-fn is_next(receiver: &LinkEndState, sender: &LinkEndState) -> bool {
-    let sent = sender.out.as_ref().map_or(0, |out| out.n);
-    !receiver.lacks_confirmed(sender) && receiver.came.as_ref().is_none_or(|came| came.n <= sent)
-}
-
 /// The other room's state of the stream to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteStreamState {
@@ -192,9 +160,6 @@ pub fn judge(
             ));
         }
         (Some(out), None) if out.acked == 0 => return Ok(RemoteStreamState::Nothing),
-        (Some(_), None) if far.ended.is_some() => {
-            return stopped(format!("the room {tag} was rebound to begin a new stream"));
-        }
         (Some(out), None) => {
             return stopped(format!(
                 "the room {tag} has lost the {} items that it had",

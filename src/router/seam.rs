@@ -5,13 +5,13 @@ pub(crate) use super::parts::NoticeText;
 use super::parts::{Journal, RoomConfig};
 use super::steps::availability::AgentAvailability;
 use crate::base::clock::Stamp;
+use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::disk::Dir;
 use crate::log::LogPosition;
 use crate::log::state::{IndexedLog, RoomState};
 use crate::message::Message;
-use crate::message::carried::{EnclosedFile, RemoteReceipt};
-use crate::message::record::{Facts, RecipientGroup, RouterAction};
+use crate::message::record::{Facts, RecipientGroup, Record, RouterAction};
 use crate::message::status::Receipt;
 use crate::message::title::title_of_fields;
 use crate::room::Room;
@@ -70,6 +70,11 @@ impl<'a> Cx<'a> {
         self.journal.indexed(self.dir())
     }
 
+    /// The record at a position of the log or of this batch.
+    pub(crate) fn read_record(self, at: LogPosition) -> Result<Option<Record>> {
+        self.journal.read_record(self.dir(), at)
+    }
+
     /// The agents at this time, to resolve an address.
     pub(crate) fn availability(self) -> AgentAvailability<'a> {
         AgentAvailability {
@@ -108,10 +113,6 @@ pub(crate) struct Draft {
     pub(crate) delivery: Map<String, Value>,
     /// Notices in the same batch, after the messages of its file.
     pub(crate) notices: Vec<NoticeText>,
-    /// The texts of attached files for another room.
-    pub(crate) enclosed: Vec<EnclosedFile>,
-    /// Items of a link that the record sends again.
-    pub(crate) again: Vec<ResentItem>,
 }
 
 impl Draft {
@@ -147,17 +148,6 @@ impl Draft {
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Arc<str>> {
         self.to.iter().flat_map(|group| &group.agents)
     }
-}
-
-/// An item that is sent again in a new stream.
-pub(crate) struct ResentItem {
-    /// The tag of the other room.
-    pub(in crate::router) link: Arc<str>,
-    /// The record that the item is made from.
-    pub(in crate::router) place: LogPosition,
-    pub(in crate::router) receipts: Vec<RemoteReceipt>,
-    /// Whether it has only receipts.
-    pub(in crate::router) alone: bool,
 }
 
 /// The title of a message, or its id, truncated to a limit.

@@ -39,7 +39,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
         "the link po has stopped: item 2 in the room po differs from the item"
     );
     assert_eq!(
-        said.matches("mailbag link rebind po").count(),
+        said.matches("mailbag link remove po --bounce").count(),
         1,
         "the fix is said once: {said}"
     );

@@ -1,7 +1,7 @@
 //! An item or a message that is too large for a link does not block it.
 
 use super::{Rooms, bounced, records, set};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[test]
 fn a_message_that_is_too_large_for_every_carrier_is_rejected_here() {
@@ -29,56 +29,6 @@ fn unconfirmed(count: usize) -> Rooms {
 fn reconnect(rooms: &Rooms) {
     let settings = super::link("fit", &rooms.fit, "\"agents\"");
     rooms.po.write("settings.toml", settings);
-}
-
-fn rebind(rooms: &Rooms) {
-    let rebind = json!({"type": "link", "link": "po", "action": "rebind"});
-    rooms.fit.mail("human", "rebind.json", rebind);
-    let ran = rooms.fit.run_with("run --once", |command| {
-        command
-            .env("MAILBAG_TEST_ITEMS_OF_RECORD", "3")
-            .env("MAILBAG_TEST_ITEMS_AGAIN", "8");
-    });
-    ran.ok();
-}
-
-#[test]
-fn all_items_that_are_missing_are_sent_again_in_as_many_records_as_they_need() {
-    // P206
-    let rooms = unconfirmed(8);
-    rebind(&rooms);
-    let again = |record: &Value| {
-        record["carried"]
-            .as_array()
-            .filter(|all| all[0]["again"].is_array())
-            .map(Vec::len)
-    };
-    assert_eq!(
-        records(&rooms.fit)
-            .iter()
-            .filter_map(again)
-            .collect::<Vec<_>>(),
-        [3, 3, 2]
-    );
-    rooms.alice_drops("8");
-    reconnect(&rooms);
-    rooms.settle();
-    assert_eq!(
-        rooms.po.bodies("sintra"),
-        (0..9).map(|n| n.to_string()).collect::<Vec<_>>()
-    );
-    rooms.fit.verify();
-    rooms.settle();
-    assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
-}
-
-#[test]
-fn too_many_items_to_send_again_change_nothing() {
-    // P206
-    let rooms = unconfirmed(9);
-    rebind(&rooms);
-    assert_eq!(bounced(&rooms.fit, "human"), ["mailbag too_many_items"]);
-    assert_eq!(rooms.fit.names("links/po/out").len(), 10);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! `mailbag link`: links to other rooms.
 
 use super::link_carry;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::{count, count_of};
+use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, here};
 use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::table;
-use crate::commands::link::{self, AddedLink, LinkRequest, RecordedLinkChange};
+use crate::commands::link::{self, AddedLink, LinkRequest};
 use crate::query::links::{self, LinkStatus};
 use crate::query::pending::age;
 use crate::room::settings::{AcceptedAddress, Carrier, LinkSettings};
@@ -51,15 +51,11 @@ Examples:
   mailbag link remove po --bounce
 
 The command does nothing while mail waits for the other room's confirmation. With
---bounce the senders of this mail are told that it was not confirmed.";
-
-const REBIND_HELP: &str = "\
-Example:
-  mailbag link rebind po
+--bounce the senders of this mail are told that it was not confirmed.
 
 A link stops when the other room no longer has what it had confirmed: it was restored
-from a backup, copied, or replaced by a new room. rebind starts both directions again
-and sends again what was not confirmed. Run it in both rooms.";
+from a backup, copied, or replaced by a new room. Then remove the link in both rooms,
+and add it again.";
 
 /// Add, show and remove links to other rooms
 #[derive(Debug, clap::Args)]
@@ -117,16 +113,6 @@ enum LinkCommand {
         #[arg(long)]
         bounce: bool,
     },
-    /// Start a stopped link again
-    #[command(after_help = REBIND_HELP)]
-    Rebind {
-        /// Link
-        #[arg(value_name = "TAG")]
-        tag: String,
-        /// No question
-        #[arg(long)]
-        yes: bool,
-    },
     /// Carry mail to and from other machines
     #[command(after_help = link_carry::RUN_HELP)]
     Run(link_carry::LinkRunArgs),
@@ -172,7 +158,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         LinkCommand::List => list(cx),
         LinkCommand::Status { tag } => status(tag.as_deref(), cx),
         LinkCommand::Remove { tag, bounce } => remove(&tag, bounce, cx),
-        LinkCommand::Rebind { tag, yes } => rebind(&tag, yes, cx),
         LinkCommand::Run(args) => link_carry::run(&args, cx),
         LinkCommand::Serve(args) => link_carry::serve(&args, cx),
     }
@@ -330,6 +315,8 @@ fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
             ),
         };
         out.done(format!("removed the link {}{gone}", removed.tag))?;
+        out.done("this command adds it again:")?;
+        out.line(format!("  {}", sanitize::line(&removed.add_again)))?;
         let Some(command) = &removed.server_cleanup else {
             return Ok(());
         };
@@ -337,45 +324,6 @@ fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
             "the servers keep what was for this room; with the client of NATS, remove it there:",
         )?;
         out.line(format!("  {}", sanitize::line(command)))
-    })?;
-    Ok(Exit::Ok)
-}
-
-fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
-    let room = cx.room_to_route()?;
-    let Some(plan) = link::to_rebind(&room, tag)? else {
-        let unchanged = RecordedLinkChange::unchanged(tag);
-        cx.out.show(&unchanged, |out| {
-            out.done(format!("the link {tag} continues: nothing to start again"))
-        })?;
-        return Ok(Exit::Ok);
-    };
-    if !yes {
-        let again = count_of(plan.again, "item");
-        let confirmed = count(plan.confirmed, "item");
-        cx.out.note(&format!(
-            "{again} will be sent again; the room {tag} had confirmed {confirmed}. Messages that it has already are not delivered again."
-        ));
-        let asked = cx
-            .out
-            .ask("Start the link again?")?
-            .ok_or_else(|| Error::usage("cannot ask without a terminal", "pass --yes"))?;
-        if !asked {
-            cx.out.note("nothing was changed");
-            return Ok(Exit::Error);
-        }
-    }
-    let changed = link::rebind(&room, tag, &plan)?;
-    cx.out.changed();
-    cx.out.show(&changed, |out| {
-        let again = count_of(changed.waiting, "item");
-        out.done(format!(
-            "the link {} starts again; {again} sent again",
-            changed.tag
-        ))?;
-        out.flush()?;
-        out.note("run `mailbag link rebind` in the other room, too");
-        Ok(())
     })?;
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! Removes a link, or starts it again: a message of the human, which the router records.
+//! Removes a link: a message of the human, which the router records.
 
 use super::{edit, table};
 use crate::base::error::{Error, Problem, Result};
@@ -13,51 +13,29 @@ use crate::message::record::Record;
 use crate::query::identity::AgentIdentity;
 use crate::query::links;
 use crate::room::Room;
-use crate::room::links::{LinkEndState, continues, last_item_there, state_there};
 use crate::room::settings::{Carrier, Settings, stream_of, token};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
-/// A change of a link that the router has recorded.
+/// A link that the router has removed.
 #[derive(Debug, Serialize)]
-pub struct RecordedLinkChange {
+pub struct RemovedLink {
     /// The tag of the other room.
     pub tag: String,
-    /// The number of the record, if there was something to change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seq: Option<u64>,
-    /// The number of unconfirmed items: they are sent again, or given up.
+    /// The number of the record.
+    pub seq: u64,
+    /// The number of unconfirmed items, which are given up.
     pub waiting: usize,
+    /// The command that adds the link again.
+    pub add_again: String,
     /// The command of the NATS client that removes the data of a removed link from the servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cleanup: Option<String>,
 }
 
-impl RecordedLinkChange {
-    /// The result for a link that needs no change.
-    pub fn unchanged(tag: &str) -> RecordedLinkChange {
-        RecordedLinkChange {
-            tag: tag.to_owned(),
-            seq: None,
-            waiting: 0,
-            server_cleanup: None,
-        }
-    }
-}
-
-/// The result of a rebind.
-#[derive(Debug)]
-pub struct RebindResult {
-    /// The number of items that are sent again.
-    pub again: usize,
-    /// The number of items that the other room had confirmed.
-    pub confirmed: u64,
-}
-
 /// Removes a link from the log, and then from the settings. With `bounce`, the senders of unconfirmed items are
 /// notified.
-pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RecordedLinkChange> {
+pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RemovedLink> {
     check_known(room, tag)?;
     follow::route(room, limits::WRITER_WAIT)?;
     let waiting = waiting(room, tag)?;
@@ -71,16 +49,21 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RecordedLinkChange
             Problem::new("link_in_use", what).fix(fix),
         ]));
     }
-    let seq = Some(record(room, tag, if bounce { "bounce" } else { "remove" })?.seq);
+    let seq = record(room, tag, if bounce { "bounce" } else { "remove" })?.seq;
     let _held = room.lock_registry()?;
     let settings = room.settings()?;
+    let add_again = settings
+        .links
+        .get(tag)
+        .map_or_else(String::new, |link| links::add_command(tag, link));
     let server_cleanup = server_cleanup_command(&settings, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
     trust::agree_after_link(room, tag, &settings)?;
-    Ok(RecordedLinkChange {
+    Ok(RemovedLink {
         tag: tag.to_owned(),
         seq,
         waiting,
+        add_again,
         server_cleanup,
     })
 }
@@ -112,35 +95,6 @@ fn server_cleanup_command(settings: &Settings, tag: &str) -> Option<String> {
         "nats --server {} {what}",
         shell_word(&link.address)
     ))
-}
-
-/// The expected result of a rebind of this link. `None` if both streams continue without it, as after a rebind in the other
-/// room of a link to a new room.
-pub fn to_rebind(room: &Room, tag: &str) -> Result<Option<RebindResult>> {
-    check_known(room, tag)?;
-    follow::route(room, limits::WRITER_WAIT)?;
-    let state = state::committed(&room.dir)?;
-    let own = LinkEndState::of("", state.links.get(tag), Arc::default());
-    if state_there(&room.dir, tag).is_some_and(|far| continues(&own, &far)) {
-        return Ok(None);
-    }
-    let (again, confirmed) = state.links.out(tag).map_or((0, 0), |out| {
-        // The other room may have less than it had confirmed, or more than this room has heard of.
-        let there = last_item_there(&room.dir, tag, out);
-        let again = out.n.saturating_sub(there);
-        (usize::try_from(again).unwrap_or(usize::MAX), out.acked)
-    });
-    Ok(Some(RebindResult { again, confirmed }))
-}
-
-/// Starts both streams of a link again, as planned.
-pub fn rebind(room: &Room, tag: &str, plan: &RebindResult) -> Result<RecordedLinkChange> {
-    Ok(RecordedLinkChange {
-        tag: tag.to_owned(),
-        seq: Some(record(room, tag, "rebind")?.seq),
-        waiting: plan.again,
-        server_cleanup: None,
-    })
 }
 
 /// Fails if no link has this tag.

@@ -1,9 +1,9 @@
-//! Links to other rooms: adds them to the settings, removes them, and starts them again.
+//! Links to other rooms: adds them to the settings, and removes them.
 
 mod change;
 mod table;
 
-pub use change::{RecordedLinkChange, rebind, remove, to_rebind};
+pub use change::{RemovedLink, remove};
 
 use super::trust;
 use crate::base::error::{Error, ErrorContext, Result};

@@ -4,7 +4,7 @@
 //! before. An item is made from its record alone, so that it can be made again from the log.
 
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
-use crate::message::carried::{EnclosedFile, OutgoingItem, RemoteReceipt};
+use crate::message::carried::{OutgoingItem, RemoteReceipt};
 use crate::message::id::{self, far, tag_of};
 use crate::message::record::{EventKind, Record};
 use crate::message::reference::Reference;
@@ -12,8 +12,8 @@ use crate::message::{Message, TypeSenders, behaviour, digest_of};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The actions of a `link` message: restart both streams; remove the link if no mail waits; remove it and notify the senders of waiting mail.
-pub const ACTIONS: [&str; 3] = ["rebind", "remove", "bounce"];
+/// The actions of a `link` message: remove the link if no mail waits; remove it and notify the senders of waiting mail.
+pub const ACTIONS: [&str; 2] = ["remove", "bounce"];
 
 /// A parsed item.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,9 +123,8 @@ fn fields(
 }
 
 /// The fields of a message in an item: without sender and recipients, which are separate fields,
-/// with the accept time as the default `timestamp`, with the texts of attached files, and with
-/// references in the other room's form. A reference that begins with a colon is to a message of the
-/// other room.
+/// with the accept time as the default `timestamp`, and with references in the other room's form. A
+/// reference that begins with a colon is to a message of the other room.
 fn fields_for_link(
     message: &Map<String, Value>,
     link: &str,
@@ -137,10 +136,6 @@ fn fields_for_link(
     message
         .entry("timestamp")
         .or_insert_with(|| record.at.as_str().into());
-    let enclosed = record
-        .accepted()
-        .map_or(&[][..], |accepted| &accepted.enclosed);
-    enclose_files(&mut message, enclosed);
     change_references(&mut message, &|_, text| {
         let theirs = text
             .strip_prefix(link)
@@ -148,38 +143,6 @@ fn fields_for_link(
         has_sender(theirs).then(|| theirs.to_owned())
     });
     message
-}
-
-/// An attached file becomes an attached text with the file's name.
-fn enclose_files(message: &mut Map<String, Value>, enclosed: &[EnclosedFile]) {
-    let attachments = message.get_mut("attachments").and_then(Value::as_array_mut);
-    for attachment in attachments
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-    {
-        let Some(path) = attachment.get("path").and_then(Value::as_str) else {
-            continue;
-        };
-        let Some(file) = enclosed.iter().find(|file| file.path == path) else {
-            continue;
-        };
-        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-        attachment.shift_remove("path");
-        attachment.insert("name".into(), name.into());
-        attachment.insert("content".into(), file.content.as_str().into());
-    }
-}
-
-/// Size of a message in an item, in bytes, without its addresses.
-pub fn size(message: &Message, enclosed: &[EnclosedFile]) -> u64 {
-    let texts = enclosed
-        .iter()
-        .map(|file| serde_json::to_string(&file.content));
-    let parts = texts.chain([serde_json::to_string(message.fields())]);
-    parts
-        .map(|text| text.map_or(0, |text| text.len() as u64))
-        .sum()
 }
 
 /// The references of a message from this link, as this room has them. A text in `refs` such as `docs/a.md` has the
@@ -345,7 +308,6 @@ mod tests {
             digest: FIRST,
             receipts: Vec::new(),
             alone: false,
-            again: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Links: mail to other rooms, in both directions.
 
+mod border;
+mod change;
 mod check;
 mod files;
 pub mod item;
@@ -10,8 +12,8 @@ use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
 use crate::message::schema::CheckedFields;
 use crate::router::projections::Projection;
+use crate::message::LINK;
 use crate::router::seam::{Cx, Draft};
-use crate::router::steps::link_changes;
 
 pub(super) const FEATURE: LinksFeature = LinksFeature;
 
@@ -34,6 +36,14 @@ impl Feature for LinksFeature {
         cx: Cx<'_>,
         draft: &mut Draft,
     ) -> Result<std::result::Result<(), Vec<Problem>>> {
-        link_changes::judge(cx, draft)
+        let problems = border::check(draft);
+        if !problems.is_empty() {
+            return Ok(Err(problems));
+        }
+        if draft.message.kind() != LINK {
+            return Ok(Ok(()));
+        }
+        let change = change::judge(cx, draft)?;
+        Ok(change.map(|change| draft.facts.links = Some(change)))
     }
 }

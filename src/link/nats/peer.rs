@@ -92,7 +92,6 @@ impl NatsPeer {
         let state = far.unwrap_or(LinkEndState {
             room: String::new(),
             came,
-            ended: None,
             out: None,
             agents: Arc::default(),
         });
@@ -291,7 +290,6 @@ mod tests {
         LinkEndState {
             room: "far".into(),
             came,
-            ended: None,
             out,
             agents: Arc::default(),
         }

@@ -25,9 +25,6 @@ pub struct LinkState {
     /// The received items. `None` before the first item.
     #[serde(rename = "in")]
     pub came: Option<IncomingStream>,
-    /// The received items of a stream that a rebind has ended, until a new stream begins. The other room sends the later
-    /// ones again when it is rebound.
-    pub ended: Option<IncomingStream>,
     /// The numbers of its messages in the other room, by their numbers here.
     origins: BTreeMap<u64, u64>,
 }
@@ -75,8 +72,8 @@ pub struct IncomingStream {
 impl LinkStates {
     /// Applies the changes of links in a record.
     pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: LogPosition) {
-        if let Some(change) = record.facts.links.as_ref() {
-            self.change(change);
+        if let Some(LinkChange::Removed { link }) = &record.facts.links {
+            self.0.remove(link);
         }
         for acked in &record.acked {
             self.acked(acked);
@@ -118,7 +115,7 @@ impl LinkStates {
 
     fn arrived(&mut self, arrived: &IncomingItem, seq: u64) {
         let link = self.0.entry(arrived.link.clone()).or_default();
-        (link.came, link.ended) = (Some(IncomingStream::from(arrived)), None);
+        link.came = Some(IncomingStream::from(arrived));
         link.origins.insert(seq, arrived.seq);
         if link.origins.len() > ANSWERABLE {
             link.origins.pop_first();
@@ -139,17 +136,6 @@ impl LinkStates {
             .is_some_and(|first| first.n <= out.acked)
         {
             out.waiting.pop_front();
-        }
-    }
-
-    fn change(&mut self, change: &LinkChange) {
-        match change {
-            LinkChange::Removed { link } => drop(self.0.remove(link)),
-            LinkChange::Rebound { link } => {
-                let link = self.0.entry(link.clone()).or_default();
-                link.out = None;
-                link.ended = link.came.take().or(link.ended.take());
-            }
         }
     }
 

@@ -140,7 +140,7 @@ fn the_fixtures_cover_every_field_and_every_type() {
     }
     for kind in TYPES.iter() {
         let message = json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t",
-            "claims": ["a"], "in_reply_to": "a", "link": "po", "action": "rebind",
+            "claims": ["a"], "in_reply_to": "a", "link": "po", "action": "remove",
             "signature": "required"});
         assert!(check(message).is_ok(), "{kind} is rejected");
     }

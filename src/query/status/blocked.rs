@@ -155,12 +155,11 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
     if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
         let tag = below.iter().next().unwrap_or_default().to_string_lossy();
         // The state of the other room is blocked if it does not fit the items that this room sent.
-        let verb = if Path::new(what) == layout::link_state(&tag) {
-            "rebind"
+        return if Path::new(what) == layout::link_state(&tag) {
+            format!("mailbag link remove {tag} --bounce")
         } else {
-            "status"
+            format!("mailbag link status {tag}")
         };
-        return format!("mailbag link {verb} {tag}");
     }
     if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].contains(&what) {
         return edited_file_fix(room, what, None);

@@ -8,7 +8,7 @@ use crate::base::test_sizes;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::IndexedLog;
 use crate::log::state::RoomState;
-use crate::log::{self, Log, LogPosition, LogTip, OpenLines, RawLogLine};
+use crate::log::{self, Log, LogPosition, LogTip, OpenLines};
 use crate::message::Message;
 use crate::message::record::{Event, EventKind, Record};
 use crate::room::{Room, RouterLock};
@@ -210,11 +210,6 @@ impl Journal {
             Some(line) => Ok(line.record().ok()),
             None => log::read_record(room, at),
         }
-    }
-
-    /// The lines of the batch.
-    pub(crate) fn open_lines(&self) -> impl Iterator<Item = RawLogLine> {
-        self.open.lines.lines()
     }
 
     /// The commit point: appends the batch and syncs the log. Before it, the batch has no effect outside the memory.

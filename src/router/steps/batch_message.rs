@@ -5,7 +5,7 @@ use crate::base::hash::Hash;
 use crate::message::carried::IncomingItem;
 use crate::message::record::Facts;
 use crate::message::{Message, id};
-use crate::router::seam::{Draft, ResentItem};
+use crate::router::seam::Draft;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -71,8 +71,6 @@ pub(super) enum MessageRuling {
     Reject(MessageRejection),
     /// Record receipts of another room.
     Receipts,
-    /// Send these items again. The record of the change has no space for them.
-    SendAgain(Vec<ResentItem>),
     /// Send a notice.
     Notice {
         about: String,

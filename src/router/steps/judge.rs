@@ -6,7 +6,7 @@ use super::batch_message::{BatchMessage, CheckedContent, MessageRejection, Messa
 use super::check::CheckedMessages;
 use super::stage::{BatchStage, StagedBatch};
 use super::streams::check_next;
-use super::{ack, compose, link_changes, unreached};
+use super::{ack, compose, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
@@ -347,8 +347,6 @@ impl MessageJudge<'_> {
             facts: Facts::default(),
             delivery: Map::new(),
             notices: Vec::new(),
-            enclosed: Vec::new(),
-            again: Vec::new(),
         };
         for feature in features::ALL {
             if let Err(problems) = feature.judge(cx, &mut draft)? {
@@ -358,8 +356,6 @@ impl MessageJudge<'_> {
         let unreached = unreached::notice(letter, &draft.message, &draft.to, &resolved.unreached);
         draft.notices.extend(unreached);
         let notices = std::mem::take(&mut draft.notices);
-        let rest = link_changes::split_again(&mut draft.again);
-        self.follow_ups.extend(rest);
         for notice in notices {
             self.follow_ups.push(notice.letter(Facts::default()));
         }

@@ -3,8 +3,7 @@
 
 pub mod ack;
 pub(crate) mod availability;
-mod batch_message;
-mod border;
+pub(crate) mod batch_message;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;
@@ -12,10 +11,8 @@ pub(crate) mod decisions;
 pub(super) mod deliver;
 mod disputes;
 pub(super) mod effects;
-mod enclose;
 mod items;
 pub(super) mod judge;
-pub(crate) mod link_changes;
 mod numbering;
 pub(super) mod pickup;
 pub(super) mod read;

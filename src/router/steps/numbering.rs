@@ -1,18 +1,14 @@
 //! The items that records send by links.
 
-use crate::base::error::Result;
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::base::test_sizes;
-use crate::disk::Dir;
 use crate::features::links::item as link;
 use crate::log::state::RoomState;
 use crate::message::carried::{LinkChange, OutgoingItem, RemoteReceipt};
 use crate::message::id;
 use crate::message::record::{EventKind, Record};
 use crate::message::status::CopyStatus;
-use crate::router::parts::Journal;
-use crate::router::seam::ResentItem;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,23 +34,13 @@ impl HeldReceipts {
     /// Adds the items of a record.
     pub(super) fn number(
         &mut self,
-        room: &Dir,
-        journal: &Journal,
+        state: &RoomState,
         record: &mut Record,
         fields: Option<&Map<String, Value>>,
-        again: &[ResentItem],
-    ) -> Result<()> {
-        let state = journal.state();
-        let mut streams = OutgoingPositions::new(state);
-        if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) =
-            record.facts.links.as_ref()
-        {
-            streams.begin(link);
+    ) {
+        if let Some(LinkChange::Removed { link }) = &record.facts.links {
             self.0.remove(link);
         }
-        record
-            .carried
-            .extend(streams.send_again(room, journal, again)?);
         self.hold(state, record);
         let full = self.0.iter().filter(|(_, held)| {
             let seqs = held.values().map(|receipt| receipt.seqs.len());
@@ -62,8 +48,7 @@ impl HeldReceipts {
         });
         let mut tags: BTreeSet<Arc<str>> = full.map(|(tag, _)| tag.clone()).collect();
         tags.extend(sent_to(record));
-        self.carry(tags, &mut streams, record, fields);
-        Ok(())
+        self.carry(tags, &mut OutgoingPositions::new(state), record, fields);
     }
 
     /// Returns true if no receipt waits for an item.
@@ -181,42 +166,6 @@ impl<'a> OutgoingPositions<'a> {
         }
     }
 
-    /// Begins a new stream.
-    fn begin(&mut self, link: &Arc<str>) {
-        self.at
-            .insert(link.clone(), (id::mint().into(), 0, link::FIRST));
-    }
-
-    fn send_again(
-        &mut self,
-        room: &Dir,
-        journal: &Journal,
-        again: &[ResentItem],
-    ) -> Result<Vec<OutgoingItem>> {
-        let mut carried = Vec::with_capacity(again.len());
-        for ResentItem {
-            link,
-            place,
-            receipts,
-            alone,
-        } in again
-        {
-            let Some(record) = journal.read_record(room, *place)? else {
-                tracing::warn!(
-                    "link {link}: an item is not sent again, because its record is no longer in the archive"
-                );
-                continue;
-            };
-            let fields = record.message_fields();
-            let one = self.carry(link.clone(), receipts.clone(), |carried| {
-                (carried.again, carried.alone) = (Some((place.segment, place.offset)), *alone);
-                link::digest(&record, fields.as_ref(), carried)
-            });
-            carried.push(one);
-        }
-        Ok(carried)
-    }
-
     fn carry(
         &mut self,
         tag: Arc<str>,
@@ -239,7 +188,6 @@ impl<'a> OutgoingPositions<'a> {
             digest: link::FIRST,
             receipts,
             alone: false,
-            again: None,
         };
         carried.digest = digest(&mut carried);
         self.at

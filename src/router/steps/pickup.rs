@@ -339,12 +339,15 @@ impl PickupStep<'_> {
         let (place, about) = (claim_item(claim), format!("aside {claim}"));
         if self.state.notices.contains(&about) {
             let aside = self.config.dir().make(layout::ASIDE)?;
-            self.storage.claims().rename(claim, &aside, claim, "set aside")?;
+            self.storage
+                .claims()
+                .rename(claim, &aside, claim, "set aside")?;
             self.pending.clear(&place);
             return Ok(true);
         }
         let what = format!("record {seq} was made from it before");
-        self.pending.not_ready(&place, &what, Some(limits::UNCHANGED_FOR));
+        self.pending
+            .not_ready(&place, &what, Some(limits::UNCHANGED_FOR));
         self.notices.notify_human(
             self.state,
             about,

@@ -20,7 +20,7 @@ use crate::router::parts::{
     DeliveryProgress, Journal, LinkAcknowledgements, ObservedReceipts, RoomConfig, RouterStorage,
 };
 use crate::router::projections::ProjectedMessage;
-use crate::router::seam::{Draft, ResentItem};
+use crate::router::seam::Draft;
 use std::sync::Arc;
 
 /// Step 6: the records of the batch are applied, and copies and explanations are in `spool/stage`.
@@ -63,13 +63,12 @@ pub(in crate::router) struct OpenStage {
     has_changes: bool,
 }
 
-/// A record with its message and the items that it sends again.
+/// A record with its message.
 struct JudgedRecord {
     record: Record,
     at: Stamp,
     /// The checked message, if the record accepts one.
     message: Option<Box<Message>>,
-    again: Vec<ResentItem>,
 }
 
 impl BatchStage<'_> {
@@ -103,7 +102,6 @@ impl BatchStage<'_> {
                     origin: Some(Box::new(take_origin(&mut letter)?)),
                 };
             }
-            MessageRuling::SendAgain(again) => judged.again = again,
             MessageRuling::Accept { draft, digest } => {
                 let Draft {
                     message,
@@ -111,8 +109,6 @@ impl BatchStage<'_> {
                     act,
                     facts,
                     delivery,
-                    enclosed,
-                    again,
                     ..
                 } = *draft;
                 let (name, text) = compose::recorded(&message, digest);
@@ -127,10 +123,9 @@ impl BatchStage<'_> {
                     to,
                     act,
                     delivery,
-                    enclosed,
                     message: text,
                 };
-                (judged.record.facts, judged.again) = (facts, again);
+                judged.record.facts = facts;
                 judged.record.event = Event::Accepted(Box::new(accepted));
                 self.stage_copies(&judged.record, &message)?;
                 judged.message = Some(message);
@@ -213,7 +208,6 @@ impl BatchStage<'_> {
             record,
             at,
             message: None,
-            again: Vec::new(),
         }
     }
 
@@ -224,7 +218,6 @@ impl BatchStage<'_> {
             mut record,
             at,
             message,
-            again,
         } = judged;
         let OpenStage {
             staged,
@@ -250,13 +243,7 @@ impl BatchStage<'_> {
             None
         };
         let fields = message.as_ref().map(|message| message.fields());
-        held.number(
-            self.config.dir(),
-            self.journal,
-            &mut record,
-            fields.or(parsed.as_ref()),
-            &again,
-        )?;
+        held.number(self.journal.state(), &mut record, fields.or(parsed.as_ref()));
         staged.claims.extend(record.claim().map(str::to_owned));
         staged.abouts.extend(record.about().map(str::to_owned));
         match record.kind() {

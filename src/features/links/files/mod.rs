@@ -6,8 +6,8 @@ mod carry;
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::features::links::item as link;
+use crate::log::RecordReader;
 use crate::log::state::{LinkState, UnconfirmedItem};
-use crate::log::{LogPosition, RecordReader};
 use crate::room::links::{LinkEndState, ReportedAgent, items, roster};
 use crate::room::registry::Registry;
 use crate::room::settings::{Carrier, LinkSettings};
@@ -239,8 +239,6 @@ fn clear(out: &Dir) -> Result<()> {
 struct LinkItemBuilder<'v> {
     tag: &'v str,
     records: RecordReader,
-    /// Records of items that are sent again.
-    before: RecordReader,
 }
 
 impl<'v> LinkItemBuilder<'v> {
@@ -248,33 +246,25 @@ impl<'v> LinkItemBuilder<'v> {
         LinkItemBuilder {
             tag,
             records: RecordReader::of(view.room()),
-            before: RecordReader::of(view.room()),
         }
     }
 
     /// The text of an item.
     fn text(&mut self, waiting: &UnconfirmedItem) -> Result<String> {
-        let LinkItemBuilder {
-            tag,
-            records,
-            before,
-        } = self;
-        let record = records.at(waiting.place)?;
-        let carried = record.and_then(|record| {
+        let tag = self.tag;
+        let record = self.records.at(waiting.place)?;
+        let found = record.and_then(|record| {
             let mut carried = record.carried.iter();
-            carried.find(|carried| *carried.link == **tag && carried.n == waiting.n)
+            let carried = carried.find(|one| *one.link == *tag && one.n == waiting.n)?;
+            Some((record, carried))
         });
-        let record = match carried.and_then(|carried| carried.again) {
-            Some((segment, offset)) => before.at(LogPosition { segment, offset })?,
-            None => record,
-        };
-        let (Some(record), Some(carried)) = (record, carried) else {
+        let Some((record, carried)) = found else {
             return Err(Error::not_found(
                 format!(
                     "record {} is missing from the log, and its item for the room {tag} with it",
                     waiting.seq
                 ),
-                "run `mailbag log verify`; `mailbag link rebind` sends the other items",
+                "run `mailbag log verify`",
             ));
         };
         Ok(link::text(
