@@ -114,7 +114,10 @@ fn a_picked_up_file_that_a_record_already_names_is_set_aside_and_reported() {
     let world = World::alice_and_bob();
     let drops = [
         ("one.json", r#"{"to":"bob","body":"one"}"#),
-        ("many.ndjson", "{\"to\":\"bob\",\"body\":\"two\"}\n{\"to\":\"bob\",\"body\":\"three\"}\n"),
+        (
+            "many.ndjson",
+            "{\"to\":\"bob\",\"body\":\"two\"}\n{\"to\":\"bob\",\"body\":\"three\"}\n",
+        ),
         ("bad.json", r#"{"to":"bob","body":7}"#),
     ];
     for (name, text) in drops {

@@ -8,6 +8,7 @@ use crate::disk::layout;
 use crate::features::channels::{
     self, CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
 };
+use crate::features::charter::CHARTER;
 use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
@@ -30,12 +31,12 @@ pub(super) fn settings(room: &Room, findings: &mut Vec<Finding>) {
 pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
     match charter::charter(room) {
         Ok(None) => {}
-        Err(e) => findings.push(unreadable("charter", room, layout::CHARTER, &e)),
+        Err(e) => findings.push(unreadable("charter", room, CHARTER, &e)),
         Ok(Some(charter)) => findings.extend(charter.problems.iter().map(|problem| {
             let line = problem.place.strip_prefix("line ");
             let line = line.and_then(|line| line.parse().ok());
-            let fix = edited_file_fix(room, layout::CHARTER, line);
-            Finding::warning("charter", format!("{}: {problem}", layout::CHARTER), fix)
+            let fix = edited_file_fix(room, CHARTER, line);
+            Finding::warning("charter", format!("{}: {problem}", CHARTER), fix)
         })),
     }
 }

@@ -10,6 +10,7 @@
 pub mod approvals;
 pub mod archive;
 pub mod channels;
+pub mod charter;
 pub mod claims;
 mod facts;
 pub mod links;
@@ -27,6 +28,10 @@ use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
 use crate::message::schema::CheckedFields;
 use crate::message::subject::ClaimSubject;
+use crate::room::Room;
+use crate::room::registry::{Lane, OtherRooms};
+use crate::room::settings::Settings;
+use crate::router::LaneWatch;
 use crate::router::projections::Projection;
 use crate::router::projections::pending::PendingItem;
 use crate::router::seam::{Cx, Draft, Due};
@@ -89,6 +94,27 @@ pub(crate) trait Feature: Sync {
     /// Does work that follows from the passing of time. Called when no mail waits.
     fn upkeep(&self, _upkeep: &mut FeatureUpkeep<'_>) {}
 
+    /// Reads the names for addresses that it adds.
+    fn lanes(&self, _room: &Room) -> Result<Vec<Lane>> {
+        Ok(Vec::new())
+    }
+
+    /// Watches these names while a router runs. A single pass does not wait for a file that is still being written:
+    /// `waits` is false.
+    fn watch_lanes(&self, _waits: bool) -> Option<Box<dyn LaneWatch>> {
+        None
+    }
+
+    /// The rooms that addresses can lead to, with the addresses here that their mail may have.
+    fn rooms(&self, _settings: &Settings) -> OtherRooms {
+        OtherRooms::default()
+    }
+
+    /// The names of files in the room that people edit.
+    fn edited_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The names of derived files and of their directories in the room.
     fn derived_names(&self) -> &'static [&'static str] {
         &[]
@@ -120,7 +146,7 @@ macro_rules! features {
     };
 }
 
-features! { links, claims, approvals, presence, channels, worklog, mailbox, archive }
+features! { links, claims, approvals, presence, charter, channels, worklog, mailbox, archive }
 
 impl States {
     /// Cuts all times after the clock was set back, in the record `seq`.

@@ -2,10 +2,9 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::disk::layout;
+use crate::features::charter::{CHARTER, Charter, CharterFile};
 use crate::query::candidates::RoomAvailability;
 use crate::room::Room;
-use crate::room::charter::{Charter, CharterFile};
 use crate::room::resolve;
 
 /// The charter of a room, if it has one. Its problems include owners that no message would reach.
@@ -14,14 +13,12 @@ pub fn charter(room: &Room) -> Result<Option<Charter>> {
     let mut charter = match &file {
         CharterFile::Text(text) => Charter::parse(text),
         CharterFile::Unreadable(Problem { what, fix, .. }) => {
-            let path = room.dir.at(layout::CHARTER);
+            let path = room.dir.at(CHARTER);
             return Err(Error::state(path, what.clone(), fix.clone()));
         }
         CharterFile::Missing => return Ok(None),
     };
-    let registry = room
-        .registry_alone()?
-        .with_lanes(charter.lanes.clone().into());
+    let registry = room.registry_alone()?.with_lanes(charter.names().into());
     let mut candidates = RoomAvailability::quick(room, &registry);
     for lane in charter.lanes.iter().filter(|lane| !lane.owners.is_empty()) {
         let explained = resolve::explain(

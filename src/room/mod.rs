@@ -10,7 +10,6 @@
 
 pub mod actor;
 pub mod carriers;
-pub mod charter;
 mod checked;
 mod choice;
 pub mod consent;
@@ -37,6 +36,7 @@ mod whole;
 
 pub use choice::{competing_room, reason};
 pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode};
+pub(crate) use open::is_edited;
 pub use open::{
     ROOM_VARIABLES, Room, RoomCreation, below, check_expanded, check_not_a_link, check_path,
     default_place, find, is_room, named_by_environment, take_owner,

@@ -7,8 +7,8 @@ use crate::base::text::{quoted, shell_path};
 use crate::disk::git::main_worktree;
 use crate::disk::paths::PathQuestions;
 use crate::disk::{Dir, Meta, layout, machine, owner_of};
+use crate::features;
 use crate::message::id;
-use crate::room::charter::CharterFile;
 use crate::room::consent;
 use crate::room::owner::check_owner_at;
 use crate::room::registry::Registry;
@@ -30,6 +30,13 @@ pub enum RoomCreation {
     New,
     /// A room existed and was not changed.
     Already,
+}
+
+/// Returns true for the name of a file in the room that people edit.
+pub(crate) fn is_edited(name: &str) -> bool {
+    let edited = features::ALL.iter();
+    let mut edited = edited.flat_map(|feature| feature.edited_names());
+    [layout::REGISTRY, layout::SETTINGS].contains(&name) || edited.any(|edited| *edited == name)
 }
 
 impl Room {
@@ -150,21 +157,23 @@ impl Room {
             .filter(|id| !id.is_empty()))
     }
 
-    /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and
-    /// never counts as an empty one. A charter that cannot be read has no lanes: it must not stop a command.
+    /// The current registry, with the names that features add. A missing registry is an error, and never counts as an empty
+    /// one.
     pub fn registry(&self) -> Result<Registry> {
-        // A charter or settings that are invalid, or that this user may not read, must not stop a command. They have no lanes
-        // and no links. Another error can pass, and mail to a link must not be rejected until then.
-        let charter = self.once_saved(layout::CHARTER, || CharterFile::read(&self.dir));
-        let lanes = unless_failing(charter)?.map(|file| file.lanes());
+        // Files that are invalid, or that this user may not read, must not stop a command. They add no names. Another error
+        // can pass, and mail to such a name must not be rejected until then.
+        let mut lanes = Vec::new();
+        for feature in features::ALL {
+            lanes.extend(unless_failing(feature.lanes(self))?.unwrap_or_default());
+        }
         let settings = unless_failing(self.settings())?.unwrap_or_default();
         Ok(self
             .registry_alone()?
-            .with_lanes(lanes.unwrap_or_default().into())
-            .with_links(settings.link_tags()))
+            .with_lanes(lanes.into())
+            .with_rooms(settings.rooms()))
     }
 
-    /// The current registry without the charter.
+    /// The current registry without the names that features add.
     pub fn registry_alone(&self) -> Result<Registry> {
         self.once_saved(layout::REGISTRY, || self.read_registry())
     }
@@ -204,7 +213,7 @@ impl Room {
 
     /// Reads a file that people edit. A shell's `>`, Python's `open` and many editors empty a file before they write it, so
     /// a file that is invalid is read again while its last change is less than [`limits::BEING_SAVED`] old.
-    fn once_saved<T>(&self, name: &str, read: impl Fn() -> Result<T>) -> Result<T> {
+    pub(crate) fn once_saved<T>(&self, name: &str, read: impl Fn() -> Result<T>) -> Result<T> {
         for _ in 0..limits::READS_OF_SAVED {
             let result = read();
             let changed = self.dir.stat(name)?.map(|file| file.changed_at());

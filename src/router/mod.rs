@@ -21,6 +21,7 @@ pub(crate) mod upkeep;
 pub mod watcher;
 
 pub use parts::RouterTotals;
+pub(crate) use parts::{LaneWatch, NoticeQueue, PendingWork};
 pub use steps::ack::{AckRoom, SUPERSEDED_BY, judge as judge_ack};
 
 use crate::base::clock::Stamp;
@@ -30,10 +31,10 @@ use crate::log::Log;
 use crate::log::state::RoomState;
 use crate::room::outbox::UnreadyFiles;
 use crate::room::spool::Spool;
-use crate::room::{Room, RoomTurn, RouterLock};
+use crate::room::{Room, RoomTurn, RouterLock, is_edited};
 use parts::{
-    DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NoticeQueue,
-    NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage, claim_item,
+    DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NoticeText,
+    ObservedReceipts, RenameRetry, RoomConfig, RouterStorage, claim_item,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
 use recover::SystemCache;
@@ -346,9 +347,9 @@ impl Router {
                     self.intake
                         .queue_claims(claim.strip_prefix("claim/").map(str::to_owned));
                 }
-                _ if what == layout::CHARTER => reload = true,
-                _ if what == layout::REGISTRY || what == layout::SETTINGS => {
-                    (reload, copies) = (true, true)
+                _ if is_edited(what) => {
+                    reload = true;
+                    copies |= what == layout::REGISTRY || what == layout::SETTINGS;
                 }
                 _ => copies = true,
             }

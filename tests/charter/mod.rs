@@ -24,7 +24,7 @@ fn the_template_in_the_docs_has_no_mistake() {
     let page = files::read_text("docs/charter.md");
     let template = page.split("```").nth(1).expect("a template");
     let template = template.strip_prefix("markdown\n").expect("Markdown");
-    let charter = mailbag::room::charter::Charter::parse(template);
+    let charter = mailbag::features::charter::Charter::parse(template);
     assert_eq!((charter.problems, charter.lanes.len()), (Vec::new(), 2));
 }
 

@@ -52,7 +52,6 @@ const NOT_MOVED: &[(&str, &[&str])] = &[
             "message/carried",
             "room/carriers",
             "room/links",
-            "room/resolve/border",
             "room/settings/links",
             "room/settings/nats",
             "room/settings/ssh",
@@ -62,7 +61,6 @@ const NOT_MOVED: &[(&str, &[&str])] = &[
             "router/steps/streams",
         ],
     ),
-    ("charter", &["room/charter", "router/parts/charter"]),
     ("archive", &["disk/layout/packs"]),
 ];
 

@@ -11,7 +11,8 @@ use crate::cli::show::table;
 use crate::commands::link::{self, AddedLink, LinkRequest};
 use crate::query::links::{self, LinkStatus};
 use crate::query::pending::age;
-use crate::room::settings::{AcceptedAddress, Carrier, LinkSettings};
+use crate::room::registry::AddressKind;
+use crate::room::settings::{Carrier, LinkSettings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,7 +82,7 @@ enum LinkCommand {
         carrier: Carrier,
         /// Addresses that mail from the other room may have
         #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = accept)]
-        accept: Option<Vec<AcceptedAddress>>,
+        accept: Option<Vec<AddressKind>>,
         /// This room's tag in the other room; for ssh and nats the default is the setting tag
         #[arg(long, value_name = "NAME")]
         known_as: Option<String>,
@@ -125,8 +126,8 @@ fn carrier(word: &str) -> Result<Carrier, String> {
     Carrier::parse(word).ok_or_else(|| "the carriers are dir, ssh, nats and none".to_owned())
 }
 
-fn accept(word: &str) -> Result<AcceptedAddress, String> {
-    AcceptedAddress::parse(word.trim())
+fn accept(word: &str) -> Result<AddressKind, String> {
+    AddressKind::parse(word.trim())
         .ok_or_else(|| "the kinds are agents, roles, all, topics and human".to_owned())
 }
 

@@ -13,8 +13,9 @@ use crate::disk::layout;
 use crate::disk::paths::PathQuestions;
 use crate::query::links;
 use crate::room::actor::require_person;
+use crate::room::registry::AddressKind;
 use crate::room::settings::{
-    AcceptedAddress, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
+    Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
 };
 use crate::room::{self, Room};
 use serde::Serialize;
@@ -30,7 +31,7 @@ pub struct LinkRequest<'a> {
     /// The carrier.
     pub carrier: Carrier,
     /// The addresses that its mail may have. `None` for the present setting or the default.
-    pub accept: Option<Vec<AcceptedAddress>>,
+    pub accept: Option<Vec<AddressKind>>,
     /// The tag of this room in the other one: for ssh and nats, and for dir if the other room is not accessible. `None` for
     /// the present setting.
     pub known_as: Option<String>,

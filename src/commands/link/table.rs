@@ -1,7 +1,8 @@
 //! Adds and removes the table of a link in the text of `settings.toml` and keeps the rest of the text.
 
 use crate::base::error::Result;
-use crate::room::settings::{AcceptedAddress, LinkBudget, LinkSettings, NatsSettings};
+use crate::room::registry::AddressKind;
+use crate::room::settings::{LinkBudget, LinkSettings, NatsSettings};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TomlError, Value};
 
 const LINKS: &str = "links";
@@ -110,7 +111,7 @@ fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
     fields
 }
 
-fn accept(accept: &[AcceptedAddress]) -> Array {
+fn accept(accept: &[AddressKind]) -> Array {
     accept.iter().map(|accept| accept.as_str()).collect()
 }
 

@@ -39,8 +39,6 @@ pub const ROOM: &str = ".mailbag";
 pub const REGISTRY: &str = "registry.json";
 /// The settings of the room. People edit it.
 pub const SETTINGS: &str = "settings.toml";
-/// The charter of the room. People edit it.
-pub const CHARTER: &str = "charter.md";
 /// The directory of outboxes.
 pub const OUTBOXES: &str = "outbox";
 /// The directory of inboxes.
@@ -134,7 +132,7 @@ pub fn is_command_draft(name: &str) -> bool {
     let Some(file) = name.strip_prefix('.').filter(|name| name.ends_with(".tmp")) else {
         return false;
     };
-    file.starts_with(CHARTER) || file.starts_with(GITIGNORE)
+    file.starts_with(GITIGNORE)
 }
 
 /// The name of the file with the last run time of a client's hook.

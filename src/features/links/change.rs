@@ -5,8 +5,8 @@ use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
 use crate::log::state::{LINK_REMOVED, LinkState, UnconfirmedItem};
 use crate::message::carried::LinkChange;
-use crate::message::record::{MessageName, Record};
 use crate::message::object;
+use crate::message::record::{MessageName, Record};
 use crate::router::seam::{Cx, Draft, NoticeText};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -65,12 +65,7 @@ fn message_of_item(cx: Cx<'_>, tag: &str, waiting: &UnconfirmedItem) -> Result<O
 }
 
 /// A notice for each sender of mail that the other room did not confirm.
-fn bounce_waiting(
-    cx: Cx<'_>,
-    tag: &str,
-    link: &LinkState,
-    id: &str,
-) -> Result<Vec<NoticeText>> {
+fn bounce_waiting(cx: Cx<'_>, tag: &str, link: &LinkState, id: &str) -> Result<Vec<NoticeText>> {
     let mut lost: BTreeMap<Arc<str>, LostMail> = BTreeMap::new();
     for waiting in link.waiting() {
         let Some(record) = message_of_item(cx, tag, waiting)? else {

@@ -10,9 +10,11 @@ use super::Feature;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
-use crate::message::schema::CheckedFields;
-use crate::router::projections::Projection;
 use crate::message::LINK;
+use crate::message::schema::CheckedFields;
+use crate::room::registry::OtherRooms;
+use crate::room::settings::Settings;
+use crate::router::projections::Projection;
 use crate::router::seam::{Cx, Draft};
 
 pub(super) const FEATURE: LinksFeature = LinksFeature;
@@ -25,6 +27,13 @@ pub(super) type State = ();
 impl Feature for LinksFeature {
     fn check(&self, fields: &CheckedFields, kind: &str, _: Stamp, problems: &mut Vec<Problem>) {
         problems.extend(check::check(fields, kind));
+    }
+
+    fn rooms(&self, settings: &Settings) -> OtherRooms {
+        let links = settings.links.iter();
+        links
+            .map(|(tag, link)| (tag.clone(), link.accept.clone()))
+            .collect()
     }
 
     fn derived(&self, _: &Dir) -> Option<Box<dyn Projection>> {

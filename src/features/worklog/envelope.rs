@@ -1,12 +1,14 @@
 //! Events: the records about the work that people read, in one form for all kinds.
 
 use crate::base::text::joined;
-use crate::log::state::CHARTER;
 use crate::message::record::{EventKind, MessageHead, Record};
 use crate::message::{DECISION, TYPES, behaviour, text_items};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
+
+/// The first word of the subject of a notice about a change of the charter.
+const CHARTER: &str = "charter";
 
 /// The kinds of the changes that are events.
 const CHANGE_KINDS: [&str; 14] = [

@@ -60,9 +60,6 @@ pub const OVERDUE: &str = "overdue";
 /// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
 
-/// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
-pub const CHARTER: &str = "charter";
-
 /// The first word of the subject of a notice to the sender of mail that waited when its link was removed. Its `metadata`
 /// has the numbers of the messages.
 pub const LINK_REMOVED: &str = "link-removed";
@@ -330,17 +327,12 @@ impl RoomState {
             .max(self.read.get(agent).copied())
     }
 
-    /// The number of recorded changes of the charter, and its version after the last one.
-    pub fn charter(&self) -> Option<(u64, &str)> {
-        let from = (Bound::Included(CHARTER), Bound::Unbounded);
-        let of_charter = self
-            .notices
-            .range::<str, _>(from)
-            .map_while(|about| about.strip_prefix(CHARTER));
-        let changes = of_charter.filter_map(|about| about.strip_prefix(' ')?.split_once(' '));
-        changes
-            .filter_map(|(version, n)| Some((n.parse().ok()?, version)))
-            .max()
+    /// The subjects of the notices with this first word, without it.
+    pub fn subjects_of_notices(&self, word: &str) -> impl Iterator<Item = &str> {
+        let from = (Bound::Included(word), Bound::Unbounded);
+        let subjects = self.notices.range::<str, _>(from);
+        let subjects = subjects.map_while(move |about| about.strip_prefix(word));
+        subjects.filter_map(|about| about.strip_prefix(' '))
     }
 
     fn open_up(&mut self, record: Record, at: Stamp, renamed: Option<RenamedAgent>) {

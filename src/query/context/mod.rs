@@ -13,9 +13,9 @@ use super::closed::ClosedMessages;
 use super::identity;
 use crate::base::error::Result;
 use crate::base::written_path::write_path;
+use crate::features::charter::{Charter, CharterLane, CharterSetting};
 use crate::log::state;
 use crate::room::Room;
-use crate::room::charter::{Charter, CharterSetting, Lane};
 use crate::room::registry::Registry;
 use crate::room::resolve::{self, UnknownAvailability};
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub struct SessionContext {
     /// The settings in the charter.
     pub settings: Vec<CharterSetting>,
     /// The lanes of the agent in the charter.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<CharterLane>,
     /// The newest decisions that the agent sent or received.
     pub decisions: Vec<MessageSummary>,
     /// The agent's claims.
@@ -126,8 +126,8 @@ pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
 }
 
 /// The lanes that the agent owns, by their addresses.
-fn lanes(registry: &Registry, charter: &Charter, agent: &str) -> Vec<Lane> {
-    let reaches = |lane: &&Lane| {
+fn lanes(registry: &Registry, charter: &Charter, agent: &str) -> Vec<CharterLane> {
+    let reaches = |lane: &&CharterLane| {
         let address = std::slice::from_ref(&lane.address);
         let reached = resolve::resolve(registry, "", address, false, &mut UnknownAvailability)
             .unwrap_or_default();

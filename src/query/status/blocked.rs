@@ -3,9 +3,9 @@
 use crate::base::limits;
 use crate::base::text::{shell_path, shell_word};
 use crate::disk::layout;
-use crate::room::Room;
 use crate::room::outbox::{UnreadOutbox, fix_beside};
 use crate::room::registry::Registry;
+use crate::room::{Room, is_edited};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,7 +161,7 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
             format!("mailbag link status {tag}")
         };
     }
-    if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].contains(&what) {
+    if is_edited(what) {
         return edited_file_fix(room, what, None);
     }
     let what = what.trim_end_matches('/');

@@ -4,6 +4,7 @@
 //! checks. The text of the file is kept, so that unknown fields and the order of entries
 //! survive every edit.
 
+mod added;
 mod edit;
 mod groups;
 mod read;
@@ -13,8 +14,8 @@ mod tests;
 use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::base::lookalike::name_skeleton;
 use crate::message::id;
-use crate::room::charter::Lane;
-use crate::room::settings::{LinkTags, parse_word};
+use crate::room::settings::parse_word;
+pub use added::{AddressKind, Lane, OtherRooms};
 use groups::AgentGroups;
 use read::{
     read_id, read_instance, read_name, read_session, read_status, read_text, read_word, read_words,
@@ -31,10 +32,9 @@ pub struct Registry {
     text: Arc<str>,
     agents: Vec<Agent>,
     aliases: BTreeMap<String, Vec<String>>,
-    /// The lanes of the charter. They are also names.
+    /// The lanes. They are also names.
     lanes: Arc<[Lane]>,
-    /// The linked rooms.
-    links: Arc<LinkTags>,
+    rooms: Arc<OtherRooms>,
     index: RegistryIndex,
 }
 
@@ -212,30 +212,30 @@ impl Registry {
         &self.aliases
     }
 
-    /// The same registry, with the lanes of a charter.
+    /// The same registry, with these lanes.
     pub fn with_lanes(self, lanes: Arc<[Lane]>) -> Registry {
         Registry { lanes, ..self }
     }
 
-    /// The same registry, with links to these rooms.
-    pub fn with_links(self, links: Arc<LinkTags>) -> Registry {
-        Registry { links, ..self }
+    /// The same registry, with these other rooms.
+    pub fn with_rooms(self, rooms: Arc<OtherRooms>) -> Registry {
+        Registry { rooms, ..self }
     }
 
-    /// The linked rooms, and the addresses that their mail may have.
-    pub fn links(&self) -> &Arc<LinkTags> {
-        &self.links
+    /// The other rooms, and the addresses that their mail may have.
+    pub fn rooms(&self) -> &Arc<OtherRooms> {
+        &self.rooms
     }
 
-    /// The tag of a linked room, by the tag in any letter case.
-    pub fn link(&self, tag: &str) -> Option<&str> {
-        self.links
+    /// The tag of another room, by the tag in any letter case.
+    pub fn room(&self, tag: &str) -> Option<&str> {
+        self.rooms
             .keys()
             .find(|link| link.eq_ignore_ascii_case(tag))
             .map(String::as_str)
     }
 
-    /// The lanes of the charter.
+    /// The names for several addresses.
     pub fn lanes(&self) -> &Arc<[Lane]> {
         &self.lanes
     }

@@ -155,7 +155,7 @@ pub(super) fn registry(bytes: &[u8]) -> Result<Registry> {
         agents,
         aliases,
         lanes: Arc::default(),
-        links: Arc::default(),
+        rooms: Arc::default(),
     };
     registry.check_roles()?;
     Ok(registry)

@@ -5,15 +5,14 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::border::RoomBorder;
+use super::terms::SenderTerms;
 use super::{Availability, RecipientRule};
 use crate::base::error::{Problem, nearest};
 use crate::base::text::{joined, listed};
 use crate::message::address::{self, Address, quoted};
 use crate::message::id::{HUMAN, MAILBAG, far};
 use crate::message::subject::ClaimSubject;
-use crate::room::registry::{Agent, Registry};
-use crate::room::settings::AcceptedAddress;
+use crate::room::registry::{AddressKind, Agent, Registry};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -36,8 +35,8 @@ pub(super) type Expanded = Result<Vec<(AddressTarget, RecipientRule)>, Vec<Probl
 pub(super) struct AddressExpansion<'a, 's> {
     pub(super) registry: &'a Registry,
     pub(super) sender: Option<u32>,
-    /// The border that the message crossed.
-    border: RoomBorder<'a>,
+    /// The addresses that the sender may use.
+    terms: SenderTerms<'a>,
     standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.
     path: Vec<&'a str>,
@@ -57,7 +56,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         AddressExpansion {
             registry,
             sender,
-            border: RoomBorder::around(registry, from),
+            terms: SenderTerms::of(registry, from),
             standing,
             path: Vec::new(),
             done: Vec::new(),
@@ -102,7 +101,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     fn knows(&self, address: &Address) -> bool {
         match address {
             Address::All => true,
-            Address::Remote { tag, .. } => self.registry.link(tag).is_some(),
+            Address::Remote { tag, .. } => self.registry.room(tag).is_some(),
             Address::Role(role) | Address::Any(role) => self.registry.role_named(role).is_some(),
             Address::At(word) => {
                 let registry = self.registry;
@@ -125,14 +124,14 @@ impl<'a, 's> AddressExpansion<'a, 's> {
             Address::At(word) | Address::Word(word) => self.word(address, word),
             Address::Lane(lane) => self.lane(lane),
             Address::All => {
-                self.border.admit(AcceptedAddress::All, "all")?;
+                self.terms.admit(AddressKind::All, "all")?;
                 self.group(self.registry.everybody(), RecipientRule::All)
             }
             Address::Role(role) => self.role(address, role),
             Address::Any(role) => self.any(address, role),
             Address::Glob(pattern) => self.glob(pattern),
             Address::Topic(topic) => {
-                self.border.admit(AcceptedAddress::Topics, topic)?;
+                self.terms.admit(AddressKind::Topics, topic)?;
                 self.group(self.registry.with_topic(topic), RecipientRule::Topic)
             }
             Address::Capability(capability) => self.capability(address, capability),
@@ -153,8 +152,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
 
     /// The agents with a role. Fails if there is none.
     fn members(&self, address: &Address, role: &str) -> Result<&'a [u32], Problem> {
-        self.border
-            .admit(AcceptedAddress::Roles, &address.to_string())?;
+        self.terms.admit(AddressKind::Roles, &address.to_string())?;
         match self.registry.role_named(role) {
             Some((_, members)) if !members.is_empty() => Ok(members),
             found => Err(self.empty_role(address, role, found.is_some())),
@@ -212,14 +210,14 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         if agent.is_retired() {
             return Err(self.retired(agent).into());
         }
-        self.border.admit_agent(&agent.id)?;
+        self.terms.admit_agent(&agent.id)?;
         Ok(vec![(AddressTarget::Here(at), RecipientRule::Direct)])
     }
 
     fn lane(&mut self, name: &str) -> Expanded {
         let registry = self.registry;
-        self.border
-            .admit(AcceptedAddress::Topics, &format!("lane:{name}"))?;
+        self.terms
+            .admit(AddressKind::Topics, &format!("lane:{name}"))?;
         let Some(lane) = registry.lane(name) else {
             let names = registry.lanes().iter().map(|lane| lane.name.as_str());
             let fix = best_first(name, names, "lane:")
@@ -269,7 +267,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     }
 
     fn glob(&mut self, pattern: &str) -> Expanded {
-        self.border.admit(AcceptedAddress::All, pattern)?;
+        self.terms.admit(AddressKind::All, pattern)?;
         self.globs += 1;
         if self.globs > GLOBS {
             let what = format!("one message has more than {GLOBS} patterns");
@@ -300,8 +298,8 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     }
 
     fn capability(&self, address: &Address, capability: &str) -> Expanded {
-        self.border
-            .admit(AcceptedAddress::Topics, &address.to_string())?;
+        self.terms
+            .admit(AddressKind::Topics, &address.to_string())?;
         let members = self.registry.with_capability(capability);
         if let Some(members) = members.filter(|m| !m.is_empty()) {
             return self.group(members, RecipientRule::Capability);
@@ -322,8 +320,8 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     }
 
     fn owner(&self, text: &str) -> Expanded {
-        self.border
-            .admit(AcceptedAddress::Topics, &format!("owner:{text}"))?;
+        self.terms
+            .admit(AddressKind::Topics, &format!("owner:{text}"))?;
         let Ok(subject) = ClaimSubject::parse(text) else {
             return Ok(Vec::new());
         };
@@ -340,7 +338,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         // The human can own a claim, and is in no other group.
         for at in &owners {
             if self.registry.at(*at).is_human() {
-                self.border.admit_agent(HUMAN)?;
+                self.terms.admit_agent(HUMAN)?;
             }
         }
         self.group(&owners, RecipientRule::Owner)
@@ -398,11 +396,11 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     }
 
     fn remote(&self, tag: &str, who: &str) -> Expanded {
-        let Some(tag) = self.registry.link(tag) else {
+        let Some(tag) = self.registry.room(tag) else {
             return Err(self.no_link(tag, who).into());
         };
         let there = far(tag, who);
-        if self.border.is_crossed() {
+        if self.terms.is_elsewhere() {
             let what = format!("{there} is in a third room, and mail from a link is not passed on");
             let problem = Problem::new("not_passed_on", what);
             return Err(problem.fix("write to an agent of this room").into());
@@ -418,7 +416,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
             "this room has no link to the room {tag}, so {} cannot be reached",
             quoted(&far(tag, who))
         );
-        let near = nearest(tag, self.registry.links().keys().map(String::as_str));
+        let near = nearest(tag, self.registry.rooms().keys().map(String::as_str));
         let fix = match (self.registry.find(who), near.as_slice()) {
             (_, [near, ..]) => format!("did you mean {}?", far(near, who)),
             (Some(agent), _) => format!("write {} if you mean the agent of this room", agent.id),

@@ -4,11 +4,11 @@
 //! copy, with the rule that reached it first. A direct address takes precedence over a group, so that `["all", "bob"]`
 //! shows bob that he was named.
 
-mod border;
 mod explain;
 mod expand;
 #[cfg(test)]
 mod tests;
+mod terms;
 mod unreached;
 
 pub use explain::{AddressExplanation, RecipientExplanation, explain};

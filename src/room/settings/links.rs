@@ -6,6 +6,7 @@ use super::values::{parse_word, read_budget, read_file, read_replicas, read_word
 use crate::message::address::{PREFIXES, is_prefix, reserved};
 use crate::message::id;
 use crate::room::checked::checked;
+use crate::room::registry::AddressKind;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ pub struct LinkSettings {
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
     /// The addresses of this room that its mail may have.
-    pub accept: Vec<AcceptedAddress>,
+    pub accept: Vec<AddressKind>,
     /// The budget of all its senders together.
     #[serde(skip_serializing_if = "LinkBudget::is_default")]
     pub budget: LinkBudget,
@@ -73,27 +74,8 @@ pub enum Carrier {
     None,
 }
 
-/// A kind of address that mail from another room may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AcceptedAddress {
-    /// Agents by name.
-    Agents,
-    /// `all_<role>` and `any_<role>`.
-    Roles,
-    /// `all` and patterns such as `*`.
-    All,
-    /// Topics, capabilities, lanes and owners of claims.
-    Topics,
-    /// The human.
-    Human,
-}
-
-/// The tags of links, each with the kinds of addresses that mail from there may have.
-pub type LinkTags = BTreeMap<String, Vec<AcceptedAddress>>;
-
 /// The addresses that are accepted by default.
-const DEFAULT: [AcceptedAddress; 2] = [AcceptedAddress::Agents, AcceptedAddress::Roles];
+const DEFAULT: [AddressKind; 2] = [AddressKind::Agents, AddressKind::Roles];
 
 impl Carrier {
     /// The carrier with this name.
@@ -113,24 +95,6 @@ impl Carrier {
             Carrier::Ssh => "ssh",
             Carrier::Nats => "nats",
             Carrier::None => "none",
-        }
-    }
-}
-
-impl AcceptedAddress {
-    /// The kind with this name.
-    pub fn parse(word: &str) -> Option<AcceptedAddress> {
-        parse_word(word)
-    }
-
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AcceptedAddress::Agents => "agents",
-            AcceptedAddress::Roles => "roles",
-            AcceptedAddress::All => "all",
-            AcceptedAddress::Topics => "topics",
-            AcceptedAddress::Human => "human",
         }
     }
 }
@@ -161,7 +125,7 @@ struct LinkFields {
     #[serde(rename = "as", default, deserialize_with = "read_known_as")]
     known_as: Option<String>,
     #[serde(default = "default_accept", deserialize_with = "read_accept")]
-    accept: Vec<AcceptedAddress>,
+    accept: Vec<AddressKind>,
     #[serde(default)]
     budget: LinkBudget,
     #[serde(default, deserialize_with = "read_file")]
@@ -222,7 +186,7 @@ fn default_carrier() -> Carrier {
     Carrier::Dir
 }
 
-fn default_accept() -> Vec<AcceptedAddress> {
+fn default_accept() -> Vec<AddressKind> {
     DEFAULT.to_vec()
 }
 
@@ -232,7 +196,7 @@ checked! {
         PREFIXES.join(", ")
     );
     read_known_as: String, |tag| is_tag(tag), "a tag such as \"fit\"";
-    read_accept: Vec<AcceptedAddress>, |_| true, "an array of \"agents\", \"roles\", \"all\", \"topics\", \"human\"";
+    read_accept: Vec<AddressKind>, |_| true, "an array of \"agents\", \"roles\", \"all\", \"topics\", \"human\"";
 }
 
 /// Reads the links. Two tags must differ in more than letter case.

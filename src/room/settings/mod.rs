@@ -14,7 +14,7 @@ mod tests;
 mod values;
 
 pub use connections::LinkConnection;
-pub use links::{AcceptedAddress, Carrier, LinkBudget, LinkSettings, LinkTags, is_tag};
+pub use links::{Carrier, LinkBudget, LinkSettings, is_tag};
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
 pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
@@ -23,7 +23,9 @@ pub(in crate::room) use values::parse_word;
 use crate::base::error::Problem;
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
+use crate::features;
 use crate::message::address::{self, is_display_name};
+use crate::room::registry::OtherRooms;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -269,14 +271,10 @@ impl Settings {
         Ok(Settings { given, ..settings })
     }
 
-    /// The tags of the links, each with the kinds of addresses that mail from there may have.
-    pub fn link_tags(&self) -> Arc<LinkTags> {
-        Arc::new(
-            self.links
-                .iter()
-                .map(|(tag, link)| (tag.clone(), link.accept.clone()))
-                .collect(),
-        )
+    /// The rooms that addresses can lead to.
+    pub fn rooms(&self) -> Arc<OtherRooms> {
+        let rooms = features::ALL.iter().map(|feature| feature.rooms(self));
+        Arc::new(rooms.flatten().collect())
     }
 
     /// Returns true if `context` names a directory outside of the room.

@@ -80,7 +80,7 @@ fn pass_with(
     router.collect_from_projections();
     let mut known = WatchedDirectories::default();
     known.scan(&mut router, &mut RouterEvents::silent())?;
-    router.check_charter();
+    router.check_lanes();
     router.queue_deadlines();
     router.scan_inboxes(inboxes);
     route_all(&mut router)?;

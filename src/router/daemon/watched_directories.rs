@@ -254,7 +254,7 @@ fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str
 
 /// The incoming directories of links, by the ids of the links.
 fn link_directories(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
-    let tags = router.config.registry().links().clone();
+    let tags = router.config.registry().rooms().clone();
     let mut links = BTreeMap::new();
     for tag in tags.keys() {
         let dir = router.config.dir().make_loose(layout::link_in(tag))?;

@@ -1,6 +1,5 @@
 //! The room, with the last valid version of its registry and settings.
 
-use super::charter::CharterWatch;
 use super::notices::NoticeQueue;
 use super::pending::PendingWork;
 use crate::base::clock::Stamp;
@@ -8,11 +7,12 @@ use crate::base::error::{Error, ErrorClass, Problem, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
+use crate::features;
 use crate::log::state::RoomState;
 use crate::message::record::RouterAction;
 use crate::room::Room;
 use crate::room::consent;
-use crate::room::registry::Registry;
+use crate::room::registry::{Lane, Registry};
 use crate::room::settings::Settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,9 +24,21 @@ pub(crate) struct RoomConfig {
     registry: Arc<Registry>,
     settings: Settings,
     read: ConfigVersions,
-    charter: CharterWatch,
+    lanes: Vec<Box<dyn LaneWatch>>,
     /// Invalid files with their versions and the times when they became invalid.
     invalid: BTreeMap<&'static str, (ConfigVersions, Instant)>,
+}
+
+/// Watches a file that adds lanes.
+pub(crate) trait LaneWatch {
+    /// Checks the file. Returns the lanes if they may have changed.
+    fn check(
+        &mut self,
+        room: &Dir,
+        state: &RoomState,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
+    ) -> Option<Arc<[Lane]>>;
 }
 
 /// The registry after a subscription of an agent. `None` if the action is none.
@@ -47,16 +59,17 @@ pub(crate) fn apply_subscription(
 struct ConfigVersions([Option<(u64, u64, i128)>; 3]);
 
 impl RoomConfig {
-    /// Reads the files. `waits` is as in [`CharterWatch::new`].
+    /// Reads the files. `waits` is false for a single pass.
     pub(crate) fn new(room: Room, waits: bool) -> Result<RoomConfig> {
         let (settings, registry) = (room.settings()?, Arc::new(room.registry()?));
-        let charter = CharterWatch::new(waits);
+        let lanes = features::ALL.iter();
+        let lanes = lanes.filter_map(|feature| feature.watch_lanes(waits));
         Ok(RoomConfig {
             room,
             registry,
             settings,
             read: ConfigVersions::default(),
-            charter,
+            lanes: lanes.collect(),
             invalid: BTreeMap::new(),
         })
     }
@@ -105,20 +118,22 @@ impl RoomConfig {
     /// Applies a registry that the router has written.
     pub(crate) fn set_registry(&mut self, registry: Registry) {
         let registry = registry.with_lanes(self.registry.lanes().clone());
-        self.registry = Arc::new(registry.with_links(self.settings.link_tags()));
+        self.registry = Arc::new(registry.with_rooms(self.settings.rooms()));
     }
 
-    /// Reads the charter if it changed. A change of its lanes takes effect, and is queued to be recorded.
-    pub(crate) fn check_charter(
+    /// Reads the files with lanes if they changed. A change of lanes takes effect.
+    pub(crate) fn check_lanes(
         &mut self,
         state: &RoomState,
         pending: &mut PendingWork,
         notices: &mut NoticeQueue,
     ) {
-        if let Some(lanes) = self.charter.check(&self.room.dir, state, pending, notices)
-            && *lanes != **self.registry.lanes()
-        {
-            self.registry = Arc::new(Registry::clone(&self.registry).with_lanes(lanes));
+        for watch in &mut self.lanes {
+            if let Some(lanes) = watch.check(&self.room.dir, state, pending, notices)
+                && *lanes != **self.registry.lanes()
+            {
+                self.registry = Arc::new(Registry::clone(&self.registry).with_lanes(lanes));
+            }
         }
     }
 

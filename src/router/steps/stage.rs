@@ -14,8 +14,8 @@ use crate::message::record::{
 };
 use crate::message::status::Receipt;
 use crate::message::{Message, Priority, id};
+use crate::room::registry::AddressKind;
 use crate::room::resolve::RecipientRule;
-use crate::room::settings::AcceptedAddress;
 use crate::router::parts::{
     DeliveryProgress, Journal, LinkAcknowledgements, ObservedReceipts, RoomConfig, RouterStorage,
 };
@@ -243,7 +243,11 @@ impl BatchStage<'_> {
             None
         };
         let fields = message.as_ref().map(|message| message.fields());
-        held.number(self.journal.state(), &mut record, fields.or(parsed.as_ref()));
+        held.number(
+            self.journal.state(),
+            &mut record,
+            fields.or(parsed.as_ref()),
+        );
         staged.claims.extend(record.claim().map(str::to_owned));
         staged.abouts.extend(record.about().map(str::to_owned));
         match record.kind() {
@@ -297,8 +301,8 @@ impl BatchStage<'_> {
         let Some(tag) = id::tag_of(from) else {
             return false;
         };
-        let accept = self.config.registry().links().get(tag);
-        accept.is_none_or(|accept| !accept.contains(&AcceptedAddress::Human))
+        let accept = self.config.registry().rooms().get(tag);
+        accept.is_none_or(|accept| !accept.contains(&AddressKind::Human))
     }
 
     fn stage_rejection(

@@ -1,4 +1,4 @@
-//! Reloads of the registry, the settings and the charter while the router runs.
+//! Reloads of the registry, the settings and the lanes while the router runs.
 
 use crate::router::Router;
 
@@ -11,7 +11,7 @@ impl Router {
             .config
             .reload(state, &mut self.pending, &mut self.notices);
         self.config
-            .check_charter(state, &mut self.pending, &mut self.notices);
+            .check_lanes(state, &mut self.pending, &mut self.notices);
         let now = self.config.settings();
         self.intake.settings_changed(&before, now);
         if changed {
@@ -21,9 +21,9 @@ impl Router {
         changed
     }
 
-    /// Reads the charter if it changed, and queues a notice of the change.
-    pub(in crate::router) fn check_charter(&mut self) {
+    /// Reads the files with lanes if they changed.
+    pub(in crate::router) fn check_lanes(&mut self) {
         self.config
-            .check_charter(self.journal.state(), &mut self.pending, &mut self.notices);
+            .check_lanes(self.journal.state(), &mut self.pending, &mut self.notices);
     }
 }

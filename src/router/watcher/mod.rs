@@ -12,6 +12,7 @@ pub use reader::InboxWatch;
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
+use crate::room::is_edited;
 use events::{RoomWatches, WatcherSignal};
 use notify::{
     Config, EventHandler, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig,
@@ -100,13 +101,7 @@ impl WatchedPlace {
     /// The hint of a new name in this directory.
     fn appeared(&self, name: &OsStr) -> Option<FileHint> {
         match self {
-            WatchedPlace::Room
-                if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
-                    .iter()
-                    .any(|file| name == *file) =>
-            {
-                Some(FileHint::Registry)
-            }
+            WatchedPlace::Room if name.to_str().is_some_and(is_edited) => Some(FileHint::Registry),
             WatchedPlace::Room if name == layout::OUTBOXES => Some(FileHint::Outboxes),
             WatchedPlace::Outboxes => Some(FileHint::Outbox(name.to_str()?.to_owned())),
             WatchedPlace::Inboxes => Some(FileHint::Inboxes),
@@ -125,7 +120,7 @@ impl WatchedPlace {
     fn left(&self, name: &OsStr) -> Option<FileHint> {
         match self {
             WatchedPlace::Room if name == layout::OUTBOXES => Some(FileHint::OutboxesGone),
-            WatchedPlace::Room if name == layout::CHARTER => Some(FileHint::Registry),
+            WatchedPlace::Room if name.to_str().is_some_and(is_edited) => Some(FileHint::Registry),
             WatchedPlace::Outboxes => Some(FileHint::OutboxGone(name.to_str()?.to_owned())),
             WatchedPlace::Inbox(agent) | WatchedPlace::Taken(agent)
                 if layout::is_message_file(name) =>

@@ -73,7 +73,9 @@ impl<'a> IndexedLog<'a> {
     /// The number of the first record of this file in `spool/claim`.
     pub fn record_of_claim(&self, claim: &str) -> Result<Option<u64>> {
         let records = self.records(&[IndexKey::Claim(claim)])?;
-        let mut named = records.iter().filter(|(_, record)| record.claim() == Some(claim));
+        let mut named = records
+            .iter()
+            .filter(|(_, record)| record.claim() == Some(claim));
         Ok(named.next().map(|(_, record)| record.seq))
     }
 

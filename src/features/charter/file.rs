@@ -2,19 +2,21 @@
 //!
 //! A charter that has mistakes is still read: each mistake is a [`Problem`] with its line, and the rest counts.
 
-mod parse;
-
 use crate::base::error::{Problem, Result};
 use crate::base::hash::{hash, hex};
-use crate::disk::{Dir, layout};
+use crate::disk::Dir;
+use crate::room::registry::Lane;
 use rustix::fs::FileType;
 use serde::Serialize;
+
+/// The charter.
+pub const CHARTER: &str = "charter.md";
 
 /// The largest `charter.md`. It is text that a person reads.
 const CHARTER_BYTES: u64 = 64 << 10;
 
 /// The word before the name of a lane in an address.
-const LANE: &str = "lane:";
+pub(super) const LANE: &str = "lane:";
 
 /// The content of a charter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -22,7 +24,7 @@ pub struct Charter {
     /// The goals of the room.
     pub goals: Vec<String>,
     /// The areas of work with their owners.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<CharterLane>,
     /// When the work is done.
     pub criteria: Vec<String>,
     /// The agreements of the room's agents.
@@ -33,7 +35,7 @@ pub struct Charter {
 
 /// An area of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Lane {
+pub struct CharterLane {
     /// Its name.
     pub name: String,
     /// The addresses of its owners, as written.
@@ -71,14 +73,24 @@ impl Charter {
     /// Reads the text of a charter.
     ///
     /// ```
-    /// use mailbag::room::charter::Charter;
+    /// use mailbag::features::charter::Charter;
     ///
     /// let charter = Charter::parse("## Lanes\n- web: alice, bob (src/web/**)\n- docs\n");
     /// assert_eq!(charter.lanes[0].owners, ["alice", "bob"]);
     /// assert_eq!(charter.problems[0].place, "line 3");
     /// ```
     pub fn parse(text: &str) -> Charter {
-        parse::charter(text)
+        super::parse::charter(text)
+    }
+
+    /// The lanes as names for the addresses of their owners.
+    pub fn names(&self) -> Vec<Lane> {
+        let lanes = self.lanes.iter().map(|lane| Lane {
+            name: lane.name.clone(),
+            address: lane.address.clone(),
+            owners: lane.owners.clone(),
+        });
+        lanes.collect()
     }
 }
 
@@ -89,7 +101,7 @@ fn unreadable(code: &str, what: String, fix: &str) -> CharterFile {
 impl CharterFile {
     /// Reads the file. Only a file that cannot be read now, but perhaps later, is an error.
     pub fn read(room: &Dir) -> Result<CharterFile> {
-        let Some(meta) = room.stat(layout::CHARTER)? else {
+        let Some(meta) = room.stat(CHARTER)? else {
             return Ok(CharterFile::Missing);
         };
         let kind = match meta.kind {
@@ -101,18 +113,12 @@ impl CharterFile {
         };
         if let Some((code, kind)) = kind {
             let fix = "move it away, and write the charter as a regular file";
-            return Ok(unreadable(
-                code,
-                format!("{} is {kind}", layout::CHARTER),
-                fix,
-            ));
+            return Ok(unreadable(code, format!("{} is {kind}", CHARTER), fix));
         }
         if meta.size > CHARTER_BYTES {
             let what = format!(
                 "{} has {} bytes; the limit is {}",
-                layout::CHARTER,
-                meta.size,
-                CHARTER_BYTES
+                CHARTER, meta.size, CHARTER_BYTES
             );
             return Ok(unreadable(
                 "too_large",
@@ -120,7 +126,7 @@ impl CharterFile {
                 "move long texts to files in context/, and name the files in the charter",
             ));
         }
-        let bytes = room.read(layout::CHARTER, CHARTER_BYTES)?;
+        let bytes = room.read(CHARTER, CHARTER_BYTES)?;
         Ok(match bytes.map(String::from_utf8) {
             None => CharterFile::Missing,
             Some(Ok(text)) => CharterFile::Text(text),
@@ -128,16 +134,16 @@ impl CharterFile {
                 let line =
                     1 + memchr::memchr_iter(b'\n', &e.as_bytes()[..e.utf8_error().valid_up_to()])
                         .count();
-                let what = format!("{} is not UTF-8 in line {line}", layout::CHARTER);
+                let what = format!("{} is not UTF-8 in line {line}", CHARTER);
                 unreadable("invalid_utf8", what, "save it as UTF-8")
             }
         })
     }
 
-    /// The lanes of the file; none without a text.
+    /// The lanes of the file, as names for addresses; none without a text.
     pub fn lanes(&self) -> Vec<Lane> {
         match self {
-            CharterFile::Text(text) => Charter::parse(text).lanes,
+            CharterFile::Text(text) => Charter::parse(text).names(),
             CharterFile::Missing | CharterFile::Unreadable(_) => Vec::new(),
         }
     }
@@ -153,4 +159,4 @@ impl CharterFile {
 }
 
 /// The version of a charter that does not exist.
-pub const MISSING: &str = "missing";
+pub(super) const MISSING: &str = "missing";

@@ -1,6 +1,6 @@
 //! Reading the Markdown of a charter, line by line. Other Markdown than headings and lists is text for people.
 
-use super::{Charter, CharterSetting, LANE, Lane};
+use super::file::{Charter, CharterLane, CharterSetting, LANE};
 use crate::base::error::{Problem, nearest};
 use crate::base::limits;
 use crate::message::address::{self, Address, quoted};
@@ -241,7 +241,7 @@ impl CharterReader {
         let owners = self.owners(line, name, &owners);
         let paths = self.paths(line, paths);
         let address = format!("{LANE}{name}");
-        self.charter.lanes.push(Lane {
+        self.charter.lanes.push(CharterLane {
             name: name.to_owned(),
             owners,
             paths,

@@ -9,35 +9,34 @@
 use crate::base::error::Problem;
 use crate::message::address::quoted;
 use crate::message::id::{HUMAN, tag_of};
-use crate::room::registry::Registry;
-use crate::room::settings::AcceptedAddress;
+use crate::room::registry::{AddressKind, Registry};
 
-/// The border that a message crossed. Mail of this room crosses no border, and may have every address.
-pub(super) struct RoomBorder<'a>(Option<BorderCrossing<'a>>);
+/// The addresses that a sender may use. Mail of this room may have every address.
+pub(super) struct SenderTerms<'a>(Option<RemoteTerms<'a>>);
 
-struct BorderCrossing<'a> {
+struct RemoteTerms<'a> {
     /// The tag of the other room.
     tag: &'a str,
     /// The addresses that this room takes from there. Without the link, none.
-    accept: &'a [AcceptedAddress],
+    accept: &'a [AddressKind],
 }
 
-impl<'a> RoomBorder<'a> {
-    pub(super) fn around(registry: &'a Registry, from: Option<&'a str>) -> RoomBorder<'a> {
-        RoomBorder(from.and_then(tag_of).map(|tag| BorderCrossing {
+impl<'a> SenderTerms<'a> {
+    pub(super) fn of(registry: &'a Registry, from: Option<&'a str>) -> SenderTerms<'a> {
+        SenderTerms(from.and_then(tag_of).map(|tag| RemoteTerms {
             tag,
-            accept: registry.links().get(tag).map_or(&[][..], Vec::as_slice),
+            accept: registry.rooms().get(tag).map_or(&[][..], Vec::as_slice),
         }))
     }
 
-    /// Returns true if the message is from another room.
-    pub(super) fn is_crossed(&self) -> bool {
+    /// Returns true if the sender is in another room.
+    pub(super) fn is_elsewhere(&self) -> bool {
         self.0.is_some()
     }
 
     /// Fails if this room takes no mail for this kind of address from the other room.
-    pub(super) fn admit(&self, kind: AcceptedAddress, address: &str) -> Result<(), Problem> {
-        let Some(BorderCrossing { tag, accept }) = &self.0 else {
+    pub(super) fn admit(&self, kind: AddressKind, address: &str) -> Result<(), Problem> {
+        let Some(RemoteTerms { tag, accept }) = &self.0 else {
             return Ok(());
         };
         if accept.contains(&kind) {
@@ -54,13 +53,13 @@ impl<'a> RoomBorder<'a> {
         Err(Problem::new("not_accepted", what).at("/to").fix(fix))
     }
 
-    /// As [`RoomBorder::admit`], for an agent by its id.
+    /// As [`SenderTerms::admit`], for an agent by its id.
     pub(super) fn admit_agent(&self, id: &str) -> Result<(), Problem> {
         self.admit(
             if id == HUMAN {
-                AcceptedAddress::Human
+                AddressKind::Human
             } else {
-                AcceptedAddress::Agents
+                AddressKind::Agents
             },
             id,
         )
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
     use crate::base::clock::Stamp;
     use crate::message::subject::ClaimSubject;
-    use crate::room::charter::Charter;
+    use crate::room::registry::Lane;
     use crate::room::resolve::{Availability, resolve};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
@@ -105,52 +104,55 @@ mod tests {
         "team": ["bob"], "boss": ["human"], "staff": ["all"], "crew": ["all_engineer"], "one": ["any_engineer"],
         "some": ["b*"], "ci": ["#ci"], "able": ["cap:rust"], "owner": ["owner:src/a"], "lanes": ["lane:web"],
         "deep": ["crew", "staff"], "deeper": ["deep"]}}"##;
-    const CHARTER: &str = "# Lanes\n- web: bob\n- everyone: all\n- top: human\n";
+    const LANES: [(&str, &str); 3] = [("web", "bob"), ("everyone", "all"), ("top", "human")];
 
-    fn room(accept: &[AcceptedAddress]) -> Registry {
-        let lanes = Charter::parse(CHARTER).lanes;
-        assert_eq!(lanes.len(), 3, "{lanes:?}");
-        let links = BTreeMap::from([("fit".to_owned(), accept.to_vec())]);
+    fn room(accept: &[AddressKind]) -> Registry {
+        let lanes = LANES.map(|(name, owner)| Lane {
+            name: name.into(),
+            address: format!("lane:{name}"),
+            owners: vec![owner.into()],
+        });
+        let rooms = BTreeMap::from([("fit".to_owned(), accept.to_vec())]);
         Registry::parse(REGISTRY)
             .expect("a registry")
-            .with_lanes(lanes.into())
-            .with_links(Arc::new(links))
+            .with_lanes(Arc::new(lanes))
+            .with_rooms(Arc::new(rooms))
     }
 
     /// Every form of address, and the kinds that a link must accept for it.
-    const FORMS: [(&str, &[AcceptedAddress]); 29] = [
-        ("bob", &[AcceptedAddress::Agents]),
-        ("@bob", &[AcceptedAddress::Agents]),
-        ("Porto", &[AcceptedAddress::Agents]),
-        ("@porto", &[AcceptedAddress::Agents]),
-        ("team", &[AcceptedAddress::Agents]),
-        ("human", &[AcceptedAddress::Human]),
-        ("@human", &[AcceptedAddress::Human]),
-        ("boss", &[AcceptedAddress::Human]),
-        ("@boss", &[AcceptedAddress::Human]),
-        ("all_engineer", &[AcceptedAddress::Roles]),
-        ("any_engineer", &[AcceptedAddress::Roles]),
-        ("@engineer", &[AcceptedAddress::Roles]),
-        ("@engineers", &[AcceptedAddress::Roles]),
-        ("crew", &[AcceptedAddress::Roles]),
-        ("one", &[AcceptedAddress::Roles]),
-        ("all", &[AcceptedAddress::All]),
-        ("*", &[AcceptedAddress::All]),
-        ("b*", &[AcceptedAddress::All]),
-        ("staff", &[AcceptedAddress::All]),
-        ("some", &[AcceptedAddress::All]),
-        ("deep", &[AcceptedAddress::All, AcceptedAddress::Roles]),
-        ("@deeper", &[AcceptedAddress::All, AcceptedAddress::Roles]),
-        ("ci", &[AcceptedAddress::Topics]),
-        ("able", &[AcceptedAddress::Topics]),
-        ("owner", &[AcceptedAddress::Topics]),
+    const FORMS: [(&str, &[AddressKind]); 29] = [
+        ("bob", &[AddressKind::Agents]),
+        ("@bob", &[AddressKind::Agents]),
+        ("Porto", &[AddressKind::Agents]),
+        ("@porto", &[AddressKind::Agents]),
+        ("team", &[AddressKind::Agents]),
+        ("human", &[AddressKind::Human]),
+        ("@human", &[AddressKind::Human]),
+        ("boss", &[AddressKind::Human]),
+        ("@boss", &[AddressKind::Human]),
+        ("all_engineer", &[AddressKind::Roles]),
+        ("any_engineer", &[AddressKind::Roles]),
+        ("@engineer", &[AddressKind::Roles]),
+        ("@engineers", &[AddressKind::Roles]),
+        ("crew", &[AddressKind::Roles]),
+        ("one", &[AddressKind::Roles]),
+        ("all", &[AddressKind::All]),
+        ("*", &[AddressKind::All]),
+        ("b*", &[AddressKind::All]),
+        ("staff", &[AddressKind::All]),
+        ("some", &[AddressKind::All]),
+        ("deep", &[AddressKind::All, AddressKind::Roles]),
+        ("@deeper", &[AddressKind::All, AddressKind::Roles]),
+        ("ci", &[AddressKind::Topics]),
+        ("able", &[AddressKind::Topics]),
+        ("owner", &[AddressKind::Topics]),
         (
             "owner:src/human",
-            &[AcceptedAddress::Topics, AcceptedAddress::Human],
+            &[AddressKind::Topics, AddressKind::Human],
         ),
-        ("web", &[AcceptedAddress::Agents, AcceptedAddress::Topics]),
-        ("everyone", &[AcceptedAddress::All, AcceptedAddress::Topics]),
-        ("@top", &[AcceptedAddress::Topics, AcceptedAddress::Human]),
+        ("web", &[AddressKind::Agents, AddressKind::Topics]),
+        ("everyone", &[AddressKind::All, AddressKind::Topics]),
+        ("@top", &[AddressKind::Topics, AddressKind::Human]),
     ];
 
     #[test]
@@ -158,14 +160,14 @@ mod tests {
      {
         // P208
         let kinds = [
-            AcceptedAddress::Agents,
-            AcceptedAddress::Roles,
-            AcceptedAddress::All,
-            AcceptedAddress::Topics,
-            AcceptedAddress::Human,
+            AddressKind::Agents,
+            AddressKind::Roles,
+            AddressKind::All,
+            AddressKind::Topics,
+            AddressKind::Human,
         ];
         for subset in 0..1_u32 << kinds.len() {
-            let accept: Vec<AcceptedAddress> = (0..kinds.len())
+            let accept: Vec<AddressKind> = (0..kinds.len())
                 .filter(|n| subset & (1 << n) != 0)
                 .map(|n| kinds[n])
                 .collect();
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn without_the_link_in_the_settings_no_mail_of_that_room_reaches_anybody() {
-        let registry = room(&[AcceptedAddress::Agents]);
+        let registry = room(&[AddressKind::Agents]);
         assert!(
             resolve(
                 &registry,
