@@ -111,6 +111,7 @@ fn retired(world: &World, name: &str) -> (Vec<u8>, String) {
 
 #[test]
 fn a_picked_up_file_that_a_record_already_names_is_set_aside_and_reported() {
+    // P601
     let world = World::alice_and_bob();
     let drops = [
         ("one.json", r#"{"to":"bob","body":"one"}"#),
