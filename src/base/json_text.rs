@@ -1,5 +1,7 @@
 //! JSON text of other programs, repaired where a strict parser would reject it.
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// The length of an escape such as `\ud83d`.
@@ -50,6 +52,11 @@ fn lone_halves(text: &[u8]) -> Vec<usize> {
 fn code_unit(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// The value of an enum with this name.
+pub fn parse_word<T: DeserializeOwned>(word: &str) -> Option<T> {
+    T::deserialize(Value::from(word)).ok()
 }
 
 #[cfg(test)]

@@ -6,6 +6,32 @@ use crate::base::limits;
 use crate::message::address::{self, Address, quoted};
 use crate::message::id;
 use crate::message::subject::ClaimSubject;
+use crate::room::registry::Lane;
+
+impl Charter {
+    /// Reads the text of a charter.
+    ///
+    /// ```
+    /// use mailbag::features::charter::Charter;
+    ///
+    /// let charter = Charter::parse("## Lanes\n- web: alice, bob (src/web/**)\n- docs\n");
+    /// assert_eq!(charter.lanes[0].owners, ["alice", "bob"]);
+    /// assert_eq!(charter.problems[0].place, "line 3");
+    /// ```
+    pub fn parse(text: &str) -> Charter {
+        charter(text)
+    }
+
+    /// The lanes as names for the addresses of their owners.
+    pub fn names(&self) -> Vec<Lane> {
+        let lanes = self.lanes.iter().map(|lane| Lane {
+            name: lane.name.clone(),
+            address: lane.address.clone(),
+            owners: lane.owners.clone(),
+        });
+        lanes.collect()
+    }
+}
 
 /// The sections, by their headings in lower case.
 const SECTIONS: [(&str, CharterSection); 7] = [

@@ -1,6 +1,6 @@
 //! The names that features add to a registry.
 
-use crate::room::settings::parse_word;
+use crate::base::json_text::parse_word;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Lane {
     pub name: String,
     /// Its address, `lane:<name>`.
     pub address: String,
-    /// The addresses that it stands for, as written.
+    /// The addresses of its owners, as written.
     pub owners: Vec<String>,
 }
 

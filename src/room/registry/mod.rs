@@ -12,9 +12,9 @@ mod read;
 mod tests;
 
 use crate::base::error::{Problem, did_you_mean, nearest};
+use crate::base::json_text::parse_word;
 use crate::base::lookalike::name_skeleton;
 use crate::message::id;
-use crate::room::settings::parse_word;
 pub use added::{AddressKind, Lane, OtherRooms};
 use groups::AgentGroups;
 use read::{

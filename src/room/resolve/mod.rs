@@ -16,10 +16,10 @@ pub use unreached::resolve_message;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::base::json_text::parse_word;
 use crate::base::limits;
 use crate::message::subject::ClaimSubject;
 use crate::room::registry::Registry;
-use crate::room::settings::parse_word;
 use expand::{AddressExpansion, AddressTarget};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -2,7 +2,8 @@
 
 use super::nats::{NatsAddress, NatsSettings};
 use super::ssh::SshAddress;
-use super::values::{parse_word, read_budget, read_file, read_replicas, read_word};
+use super::values::{read_budget, read_file, read_replicas, read_word};
+use crate::base::json_text::parse_word;
 use crate::message::address::{PREFIXES, is_prefix, reserved};
 use crate::message::id;
 use crate::room::checked::checked;

@@ -18,7 +18,6 @@ pub use links::{Carrier, LinkBudget, LinkSettings, is_tag};
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
 pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
-pub(in crate::room) use values::parse_word;
 
 use crate::base::error::Problem;
 use crate::base::hash::{hash, hex};

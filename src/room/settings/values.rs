@@ -74,11 +74,6 @@ pub(super) fn read_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     T::deserialize(word.into_deserializer())
 }
 
-/// The value of an enum with this name.
-pub(in crate::room) fn parse_word<T: DeserializeOwned>(word: &str) -> Option<T> {
-    T::deserialize(Value::from(word)).ok()
-}
-
 /// Writes a duration such as `10m`.
 pub(super) fn write_span<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&clock::span_text(*span))
