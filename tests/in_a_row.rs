@@ -513,7 +513,7 @@ fn a_sender_learns_when_a_message_is_announced_later_or_not_at_all() {
     event("SessionStart");
     event("UserPromptSubmit");
     let mut reached = BTreeMap::new();
-    for _ in 0..8 {
+    for _ in 0..24 {
         let sent = world.json("send bob 'are you done?' --as alice");
         let reach = sent["recipients"][0]["reach"]
             .as_str()

@@ -43,7 +43,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 
 /// The most names in a small directory.
 const SMALL: usize = 64;
-/// The bytes that a listing of a small directory reads at once.
+/// The size in bytes of the buffer for a small directory.
 const SMALL_BYTES: usize = 4 << 10;
 
 /// The working directory.

@@ -280,7 +280,7 @@ fn misses(sync: &str, story: &Story, fates: &[Fate], matches: fn(&Call) -> bool)
     controls(sync, story, fates, ControlKind::Swallow, matches);
 }
 
-/// The most samples in which a control searches for a wrong ending.
+/// The most samples of disks for one control.
 const SAMPLES: usize = 4;
 
 fn controls(

@@ -139,7 +139,7 @@ fn may_advance(
             current = current.or(Some(now));
         }
     }
-    // A sender can withdraw a message whose copies are closed already. Then only its record names the message.
+    // A sender can withdraw a message after all its copies are closed. Then only its record names the message.
     if may.is_empty() && may_as_sender {
         may.push(agent.clone());
     }
