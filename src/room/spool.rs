@@ -83,7 +83,7 @@ impl Spool {
             .claims
             .rename(claim, &to, name, "retire the message to")
         {
-            // Another program has put the picked-up file back. The next start sets it aside.
+            // Another program has put the picked-up file back. Recovery sets it aside.
             Err(e) if e.errno() == Some(libc::EEXIST) => return Ok(()),
             // The picked-up file was retired before, unless the target directory is missing.
             Err(e) if e.is_missing() && self.claims.stat(claim)?.is_none() => {}

@@ -244,29 +244,28 @@ impl Router {
         Ok(self.journal.restart(log, state, unsaved))
     }
 
-    /// Delivers and retires committed records, queues the claims without a record, and compares the projections with the
-    /// log.
+    /// Delivers and retires committed records, queues the remaining claims, and compares the projections with the log.
     pub(super) fn resume(&mut self, cache: SystemCache) -> Result<()> {
-        let state = self.journal.state();
-        let recorded: HashSet<&str> = state
-            .open
-            .values()
-            .filter_map(|open| open.claim.as_deref())
-            .collect();
-        for name in self.storage.claimed()? {
-            self.intake
-                .number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
-            if !recorded.contains(name.as_str()) && !self.pending.is_delayed(&claim_item(&name)) {
-                self.intake.queue_claims([name]);
-            }
-        }
-        let open: Vec<u64> = state.open.keys().copied().collect();
+        let open: Vec<u64> = self.journal.state().open.keys().copied().collect();
         if !open.is_empty() {
             tracing::debug!(open = open.len(), "records to be settled");
         }
         for batch in open.chunks(limits::BATCH_MESSAGES) {
             let committed = CommittedBatch::again(self.journal.state(), batch.iter().copied());
             self.complete(committed)?;
+        }
+        // A complete record has no claim. If there is one, another program put it back.
+        let open = self.journal.state().open.values();
+        let awaited: HashSet<&str> = open
+            .filter(|open| self.progress.is_stuck(open.seq))
+            .filter_map(|open| open.claim.as_deref())
+            .collect();
+        for name in self.storage.claimed()? {
+            self.intake
+                .number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
+            if !awaited.contains(name.as_str()) && !self.pending.is_delayed(&claim_item(&name)) {
+                self.intake.queue_claims([name]);
+            }
         }
         self.reconcile(match cache {
             SystemCache::Trusted => ReconcileCause::Recovery,
