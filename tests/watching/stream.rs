@@ -120,8 +120,6 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
         );
     }
     world.pass();
-    // A later batch shows that this one was made durable.
-    world.send("alice", "bob", "later");
     let log = world.text("log/00000001.ndjson");
     let second = log.find("\"b1\"").expect("the second of the batch");
     // In a copy of the room, so that no router repairs the truncated file.
