@@ -272,8 +272,7 @@ impl Maker {
             answers: None,
             times: MessageTimes::default(),
             act: None,
-            outcome: None,
-            enclosed: Vec::new(),
+            delivery: Default::default(),
             message,
         }))))
     }

@@ -50,7 +50,7 @@ impl Talk {
         if now < next {
             return Some(self.clone());
         }
-        (self.messages > TALK_MESSAGES && now < next.after(TALK_HOUR)).then(|| Talk {
+        (self.messages > TALK_MESSAGES && now < next.after(TALK_HOUR)).then_some(Talk {
             since: next,
             messages: self.messages,
         })

@@ -77,7 +77,7 @@ impl DueDeadlines {
     pub(crate) fn until_next(&self, state: &RoomState) -> Option<Duration> {
         let (now, time) = (Instant::now(), Stamp::now());
         let is_new = |seq: u64| !self.due.contains_key(&DeadlineOf::Message(seq));
-        let mut messages = state.timers.times().into_iter();
+        let mut messages = state.timers.times();
         let new = messages.find(|(_, seq)| is_new(*seq));
         let new = new.map(|(at, _)| at.saturating_duration_since(time));
         let again = self.due.values().map(|due| due.next);
