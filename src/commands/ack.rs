@@ -3,6 +3,7 @@
 use super::send::{self, MessageDraft, OutboxMessage};
 use crate::base::error::{Error, Result};
 use crate::base::text::listed;
+use crate::features::approvals;
 use crate::log::lookup::{self, LoggedMessage};
 use crate::log::state::{self, RoomState};
 use crate::message::reference::Reference;
@@ -91,7 +92,7 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
         };
         let judged = judge_ack(&acks, &agent, &message)?;
         let receipts = judged.map_err(Error::Rejected)?;
-        let withdrawn = state.approvals.withdrawn(&receipts, &agent);
+        let withdrawn = approvals::of(&state).withdrawn(&receipts, &agent);
         withdrawn.map_err(|problem| Error::Rejected(vec![*problem]))?;
     }
     let draft = MessageDraft {

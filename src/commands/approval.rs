@@ -9,8 +9,9 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, quoted, shell_path};
 use crate::features::approvals::decision::{self, ApprovalChange};
+use crate::features::approvals::signature::{self, DecisionKey};
+use crate::features::approvals::{self, OpenApproval};
 use crate::log::state;
-use crate::log::state::approvals::OpenApproval;
 use crate::message::record::Record;
 use crate::message::status::CopyStatus;
 use crate::message::{APPROVAL, DECISION, Message, id};
@@ -18,7 +19,6 @@ use crate::query::displayed::{self, DisplayedApproval};
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
-use crate::room::signature::{self, DecisionKey};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -238,11 +238,8 @@ impl DecisionSigner {
         }
         require_person(DECIDE)?;
         let place = signing_place(room)?;
-        let Some(pin) = state::committed(&room.dir)?
-            .approvals
-            .pin(Some(&place))
-            .cloned()
-        else {
+        let state = state::committed(&room.dir)?;
+        let Some(pin) = approvals::of(&state).pin(Some(&place)).cloned() else {
             let key = DecisionKey::make()?;
             return Ok(DecisionSigner {
                 pinned: Some(key.public()),
@@ -345,8 +342,8 @@ impl SentApprovalMessage {
         let Some(place) = signature::place(&self.room)? else {
             return Ok(None);
         };
-        let approvals = state::committed(&self.room.dir)?.approvals;
-        let Some(pin) = approvals.pin(Some(&place)) else {
+        let state = state::committed(&self.room.dir)?;
+        let Some(pin) = approvals::of(&state).pin(Some(&place)) else {
             return Ok(None);
         };
         let own = DecisionKey::own().ok().flatten();

@@ -1,8 +1,8 @@
 //! The outcome of an approval, as commands and faces show it.
 
 use crate::features::approvals::decision;
+use crate::features::approvals::signature;
 use crate::message::record::Record;
-use crate::room::signature;
 use serde::Serialize;
 
 /// The outcome of an approval.

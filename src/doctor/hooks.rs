@@ -3,8 +3,11 @@
 use super::{DoctorRequest, ExaminedRoom, Finding, quoted};
 use crate::clients::install::{self, ClientStatus, HookPresence, HookTrust, InstallScope};
 use crate::clients::kind::Client;
+use crate::features::approvals::{
+    self,
+    signature::{self, DecisionKey},
+};
 use crate::room::sessions::{self, HookRun};
-use crate::room::signature::{self, DecisionKey};
 
 pub(super) fn look(
     examined: &ExaminedRoom<'_>,
@@ -172,7 +175,7 @@ fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let pin = examined
         .committed
         .as_ref()
-        .and_then(|state| state.approvals.pin(place.as_deref()));
+        .and_then(|state| approvals::of(state).pin(place.as_deref()));
     let replace = format!(
         "restore that file; if it is lost: mailbag init --adopt {}",
         quoted(examined.room.dir.path().display().to_string())

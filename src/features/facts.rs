@@ -1,5 +1,6 @@
 //! The facts of the features in a record.
 
+use super::answers::change::AnswerChange;
 use super::approvals::decision::ApprovalChange;
 use crate::features::claims::change::ClaimChange;
 use crate::message::carried::LinkChange;
@@ -10,6 +11,9 @@ use std::sync::Arc;
 /// it does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
+    /// Answers to earlier messages, and to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswerChange>,
     /// A change of claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<ClaimChange>,
@@ -43,11 +47,23 @@ impl Facts {
         self.claims.as_ref().is_some_and(ClaimChange::is_offer)
     }
 
-    /// Returns true if the supervisor is asked to decide.
-    pub fn is_dispute(&self) -> bool {
-        self.approvals
-            .as_ref()
-            .is_some_and(ApprovalChange::is_dispute)
+    /// The record that its message answers.
+    pub fn answered(&self) -> Option<u64> {
+        self.answers.as_ref()?.to
+    }
+
+    /// The question of the approval that it decides, in one line.
+    pub fn question(&self) -> Option<&str> {
+        self.approvals.as_ref()?.question()
+    }
+}
+
+impl From<AnswerChange> for Facts {
+    fn from(change: AnswerChange) -> Facts {
+        Facts {
+            answers: Some(change),
+            ..Facts::default()
+        }
     }
 }
 

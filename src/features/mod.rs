@@ -7,6 +7,7 @@
 //! To remove a feature, remove its folder, its two lines here, and its facts in `facts.rs`. The delivery of mail does not belong here, nor do
 //! commands and their output.
 
+pub mod answers;
 pub mod approvals;
 pub mod archive;
 pub mod channels;
@@ -23,7 +24,7 @@ pub use facts::Facts;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::disk::Dir;
-use crate::log::state::RoomState;
+use crate::log::state::{OpenQuestion, RoomState};
 use crate::message::Message;
 use crate::message::record::{MessageHead, Record};
 use crate::message::schema::CheckedFields;
@@ -33,7 +34,7 @@ use crate::room::registry::{Lane, OtherRooms};
 use crate::room::settings::Settings;
 use crate::router::LaneWatch;
 use crate::router::projections::Projection;
-use crate::router::projections::pending::PendingItem;
+use crate::router::projections::pending::AddressedItem;
 use crate::router::seam::{Cx, Draft, Due};
 use crate::router::upkeep::FeatureUpkeep;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,9 @@ pub(crate) trait Feature: Sync {
         Ok(Ok(()))
     }
 
+    /// Completes the record of a message that all features accepted.
+    fn complete(&self, _cx: Cx<'_>, _draft: &mut Draft) {}
+
     /// The notices that are due now, and when to ask again. The router asks at that time, after changes of facts, and when
     /// the registry or the settings have changed.
     fn due(&self, _cx: Cx<'_>) -> Due {
@@ -71,19 +75,40 @@ pub(crate) trait Feature: Sync {
     /// Applies a record to the feature's own state, after the core has applied the record.
     fn apply(&self, _states: &mut States, _applied: &AppliedRecord<'_>) {}
 
+    /// Moves the state of one agent to another, in the record `seq`.
+    fn rename(&self, _states: &mut States, _of: &str, _to: &Arc<str>, _seq: u64) {}
+
+    /// Cuts the times of the state after the clock was set back, in the record `seq`.
+    fn cut_times(&self, _states: &mut States, _now: Stamp, _seq: u64) {}
+
     /// The owners of work, for the address `owner:<subject>`.
     fn owners(&self, _state: &RoomState, _subject: &ClaimSubject) -> Vec<Arc<str>> {
         Vec::new()
     }
 
-    /// The pending items, each with the agents that have to act.
-    fn pending(&self, _state: &RoomState) -> Vec<(Vec<Arc<str>>, PendingItem)> {
+    /// The items that need an agent.
+    fn pending<'s>(&self, _state: &'s RoomState) -> Vec<AddressedItem<'s>> {
         Vec::new()
     }
 
-    /// The last record that changed a pending item.
+    /// The agents of the items that are not listed, because newer ones have the same cause.
+    fn unlisted<'s>(&self, _state: &'s RoomState) -> Vec<&'s [Arc<str>]> {
+        Vec::new()
+    }
+
+    /// The last record that changed the items; 0 for none.
     fn pending_changed_at(&self, _state: &RoomState) -> u64 {
         0
+    }
+
+    /// The names of the items that began or ended with the passing of time alone.
+    fn pending_by_time(&self, _state: &RoomState) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// The open questions, in the order of the log.
+    fn questions(&self, _state: &RoomState) -> Vec<OpenQuestion> {
+        Vec::new()
     }
 
     /// The files that follow from the log.
@@ -146,14 +171,9 @@ macro_rules! features {
     };
 }
 
-features! { links, claims, approvals, presence, charter, channels, worklog, mailbox, archive }
+features! { answers, links, claims, approvals, presence, charter, channels, worklog, mailbox, archive }
 
 impl States {
-    /// Cuts all times after the clock was set back, in the record `seq`.
-    pub(crate) fn cut_times(&mut self, now: Stamp, seq: u64) {
-        self.claims.cut_times(now, seq);
-    }
-
     /// Applies a record to the state of each feature. The arguments are as in [`AppliedRecord`].
     pub(crate) fn apply(
         &mut self,

@@ -4,7 +4,7 @@ use crate::log::state::PastRenames;
 use crate::message::record::{EventKind, Record};
 use crate::message::reference::Reference;
 use crate::message::title::first_line;
-use crate::message::{DEFAULT_CHANNEL, Priority, id};
+use crate::message::{DEFAULT_CHANNEL, Priority, id, wants_answer};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl LoggedMessage {
                 .summary()
                 .or_else(|| record.accepted()?.act.as_ref()?.summary()),
             seq: record.seq,
-            answers: record.accepted().and_then(|accepted| accepted.answers),
+            answers: record.facts.answered(),
             recipients: record
                 .recipients()
                 .map(|(agent, _)| agent.clone())
@@ -88,24 +88,15 @@ impl LoggedMessage {
             kind: text_of(&message, "type").unwrap_or_else(|| "message".into()),
             priority: Priority::from_field(message.get("priority")),
             channel: text_of(&message, "channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
-            subject: text_of(&message, "subject").or_else(|| {
-                record
-                    .facts
-                    .approvals
-                    .as_ref()?
-                    .question()
-                    .map(str::to_owned)
-            }),
+            subject: text_of(&message, "subject")
+                .or_else(|| record.facts.question().map(str::to_owned)),
             preview: text_of(&message, "body")
                 .as_deref()
                 .and_then(first_line)
                 .map(str::to_owned),
             thread_id: text_of(&message, "thread_id"),
             in_reply_to: text_of(&message, "in_reply_to"),
-            requires_response: message
-                .get("requires_response")
-                .and_then(Value::as_bool)
-                .unwrap_or_default(),
+            requires_response: wants_answer(&message),
             is_offer: record.facts.is_offer(),
             closed: None,
             message,

@@ -21,6 +21,12 @@ pub struct Message {
     by_mention: bool,
 }
 
+/// Returns true if the sender of a message with these fields expects an answer.
+pub fn wants_answer(fields: &Map<String, Value>) -> bool {
+    let is_required = field(fields, "requires_response").and_then(Value::as_bool);
+    is_required.unwrap_or_default() || text_field(fields, "type") == Some(QUESTION)
+}
+
 impl Message {
     /// Restores a message from a log record. The message was checked when it was accepted, so only the fields that the
     /// methods below need are checked: `None` without `id`, `from` and `type`.
@@ -99,10 +105,7 @@ impl Message {
 
     /// Returns true if the sender expects an answer.
     pub fn wants_answer(&self) -> bool {
-        let is_required = field(&self.fields, "requires_response")
-            .and_then(Value::as_bool)
-            .unwrap_or_default();
-        is_required || self.kind() == QUESTION
+        wants_answer(&self.fields)
     }
 
     /// All fields in the sender's order.

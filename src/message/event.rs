@@ -162,9 +162,6 @@ pub struct AcceptedMessage {
     /// The recipients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<RecipientGroup>,
-    /// The record that it answers, if its sender received a copy of that message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answers: Option<u64>,
     /// The deadlines.
     #[serde(default, skip_serializing_if = "MessageTimes::is_empty")]
     pub times: MessageTimes,
@@ -184,12 +181,6 @@ pub struct MessageTimes {
     /// The expiry time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// The time of the first notice about a missing answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer_by: Option<String>,
-    /// The time of the first notice about a missing acknowledgement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ack_by: Option<String>,
     /// The earliest time of an announcement without request. Mail of a long talk is announced later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announce_after: Option<String>,

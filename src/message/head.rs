@@ -1,9 +1,8 @@
 //! The head of an accepted message: the fields that the state needs, without a copy.
 
-use super::answer::ConversationKeys;
 use super::{DEFAULT_CHANNEL, Message, MessageActor, Priority, QUESTION, behaviour};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The fields of an accepted message that the state needs.
@@ -23,6 +22,17 @@ pub struct MessageHead<'a> {
     attachments: Option<IgnoredAny>,
     #[serde(default)]
     requires_response: bool,
+}
+
+/// The thread and the reference of a message that its answers can share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationKeys {
+    /// Its thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// The message that it names in `in_reply_to`, which is the `correlation_id` of another format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<String>,
 }
 
 impl<'a> MessageHead<'a> {

@@ -9,7 +9,6 @@
 //! (`room`), the delivery of a message (`router`).
 
 pub mod address;
-pub mod answer;
 pub mod carried;
 mod checked;
 pub mod copy;
@@ -34,8 +33,10 @@ mod types;
 
 pub use checked::{
     DEFAULT_CHANNEL, Message, ROUTERS_OWN, is_decision, is_offer, object, texts, unknown,
+    wants_answer,
 };
 pub(crate) use checked::{digest_of, field, text_field, text_items};
+pub use head::ConversationKeys;
 pub use priority::Priority;
 pub use table::{Answered, FIELDS, MessageActor, TYPES, TypeBehaviour, TypeSenders, behaviour};
 pub(crate) use types::is_session_event;

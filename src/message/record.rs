@@ -298,7 +298,6 @@ mod tests {
                 via: "all".into(),
                 agents: vec!["bob".into(), "carol".into()],
             }],
-            answers: None,
             times: MessageTimes::default(),
             act: Some(RouterAction::Subscribe("x".into())),
             delivery: Map::new(),

@@ -2,9 +2,9 @@
 
 use crate::base::error::Result;
 use crate::disk::Dir;
+use crate::features::approvals::{self, ClosedApproval};
 use crate::features::claims::{self, change::OFFER_ENDED};
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::approvals::ClosedApproval;
 use crate::log::state::{self, PastRenames, RoomState};
 use crate::log::state::{IndexKey, IndexedLog};
 use crate::message::id;
@@ -114,7 +114,7 @@ fn status_by_sender(
     seq: u64,
     mut copies: impl Iterator<Item = CopyStatus>,
 ) -> Option<CopyStatus> {
-    let approval = state.approvals.closed(seq);
+    let approval = approvals::of(state).closed(seq);
     let is_withdrawn = approval.is_some_and(ClosedApproval::is_withdrawn);
     copies
         .find(|status| status.is_set_by_sender())

@@ -5,8 +5,7 @@ use crate::base::hash::hex;
 use crate::base::sanitize;
 use crate::base::text::quoted;
 use crate::disk::layout;
-use crate::features::approvals::decision;
-use crate::log::state::approvals::{NamedApproval, OpenApproval};
+use crate::features::approvals::{self, NamedApproval, OpenApproval, decision};
 use crate::log::{find, state};
 use crate::message::id;
 use crate::message::reference::ReferenceResolution;
@@ -72,8 +71,8 @@ impl DisplayedApproval {
 
 /// The open approval that a reference names. If it is closed, the error names the outcome.
 pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
-    let approvals = state::committed(&room.dir)?.approvals;
-    match approvals.find(reference) {
+    let state = state::committed(&room.dir)?;
+    match approvals::of(&state).find(reference) {
         ReferenceResolution::One(NamedApproval::Open(open)) => Ok(open.clone()),
         ReferenceResolution::One(NamedApproval::Closed(decided)) => {
             Err(Error::NotGranted(vec![decided.decided_already("")]))

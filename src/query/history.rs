@@ -142,12 +142,8 @@ impl MessageFilter {
                 .as_ref()
                 .map(|kind| format!("\"type\":\"{kind}\""))
         };
-        let asked = || {
-            self.requires_response
-                .then(|| "\"requires_response\":true".to_owned())
-        };
         let own = || self.viewer.only_name().map(|agent| format!("\"{agent}\""));
-        asked().or(agent).or_else(own).or_else(kind)
+        agent.or_else(own).or_else(kind)
     }
 
     /// Whether a message matches.

@@ -4,6 +4,7 @@ use super::commits::{self, Commits};
 use super::pending::{self, PendingList};
 use super::who::{self, KnownAgents};
 use crate::base::error::Result;
+use crate::features::approvals;
 use crate::log::state::{self, RoomState};
 use crate::room::Room;
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ impl RoomStateCache {
     /// The decisions that each agent waits for.
     pub fn waits(&mut self) -> Result<BTreeMap<Arc<str>, Vec<WaitReason>>> {
         let mut waits: BTreeMap<Arc<str>, Vec<WaitReason>> = BTreeMap::new();
-        for open in self.look()?.approvals.open() {
+        for open in approvals::of(self.look()?).open() {
             let wait = WaitReason {
                 of: open.to.clone(),
                 what: open.terms.title.clone(),

@@ -3,7 +3,7 @@
 use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, rough_span};
 use crate::base::error::Result;
-use crate::log::state::items::OpenItemKind;
+use crate::features::answers::{self, OpenItemKind};
 use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::room::Room;
@@ -91,7 +91,8 @@ pub fn count(room: &Room, state: Option<&RoomState>, agent: &str) -> PendingCoun
 /// The number of open questions in this state, and the oldest.
 pub fn questions(state: Option<&RoomState>) -> PendingCount {
     let questions = state.map(RoomState::questions).unwrap_or_default();
-    let items = state.into_iter().flat_map(|state| state.items.older());
+    let items = state.into_iter();
+    let items = items.flat_map(|state| answers::of(state).items().older());
     PendingCount {
         items: questions.len(),
         older: items

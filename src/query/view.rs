@@ -5,7 +5,7 @@ use super::inbox::InboxMessage;
 use super::pending;
 use crate::base::clock::Stamp;
 use crate::base::text::{joined, to_the_second};
-use crate::message::{FIELDS, MessageActor, Priority, behaviour, id, texts, unknown};
+use crate::message::{FIELDS, MessageActor, Priority, QUESTION, behaviour, id, texts, unknown};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -151,6 +151,11 @@ impl<'a> From<&'a LoggedMessage> for MessageView<'a> {
 }
 
 impl<'a> MessageView<'a> {
+    /// Returns true if the sender expects a response and the type does not say so.
+    pub fn marks_response(&self) -> bool {
+        self.requires_response && self.kind != QUESTION
+    }
+
     /// How the copy was closed, as a suffix of a line.
     pub fn closed_mark(&self) -> String {
         self.closed

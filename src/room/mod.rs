@@ -27,7 +27,6 @@ pub mod repository;
 pub mod resolve;
 pub mod sessions;
 pub mod settings;
-pub mod signature;
 pub mod signs;
 pub mod spool;
 mod trusted;

@@ -139,6 +139,7 @@ impl Router {
         judge: impl FnOnce(JudgeStep<'_>) -> Result<StagedBatch, FailedBatch>,
     ) -> Result<Option<CommittedBatch>> {
         let registry = self.config.registry().clone();
+        let has_receipts = !self.receipts.is_empty();
         let step = JudgeStep {
             stage: BatchStage {
                 config: &mut self.config,
@@ -156,7 +157,13 @@ impl Router {
         };
         let (failed, staged) = match judge(step) {
             Ok(staged) => match self.commit_step().run(&staged) {
-                Ok(()) => return Ok(Some(CommittedBatch::of(staged))),
+                Ok(()) => {
+                    // The expiry of urgent mail is passed on immediately.
+                    if has_receipts && self.receipts.is_empty() {
+                        self.deadlines.ask_again();
+                    }
+                    return Ok(Some(CommittedBatch::of(staged)));
+                }
                 Err(e) => (FailedBatch::from(e), Some(staged)),
             },
             Err(failed) => (failed, None),
@@ -193,7 +200,10 @@ impl Router {
         tracing::warn!("{}; the room is recovered", failed.error);
         let is_in_log = self.restore_here(cache)?;
         match staged {
-            Some(staged) if is_in_log => self.commit_step().recovered(&staged),
+            Some(staged) if is_in_log => {
+                self.commit_step().recovered(&staged);
+                self.deadlines.ask_again();
+            }
             _ => self.delay(failed),
         }
         self.resume(cache)

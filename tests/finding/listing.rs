@@ -77,7 +77,7 @@ fn filters_narrow_what_is_listed() {
     assert_eq!(ids(&world, "--to bob --as alice"), ["m1", "m3"]);
     assert_eq!(ids(&world, "--type question"), ["m1"]);
     assert_eq!(ids(&world, "--channel ops"), ["m2"]);
-    assert_eq!(ids(&world, "--requires-response"), ["m3"]);
+    assert_eq!(ids(&world, "--requires-response"), ["m1", "m3"]);
     assert_eq!(ids(&world, "--last 2"), ["m5", "bounce"]);
     assert_eq!(ids(&world, "--last 1 --from bob"), ["m2"]);
     assert_eq!(ids(&world, "--since 1h").len(), 6);

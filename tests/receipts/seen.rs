@@ -5,7 +5,7 @@ use super::{statuses, wait_for_status};
 use crate::files;
 use crate::town::Town;
 use crate::world::{World, parse_json};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 fn file(world: &World, agent: &str) -> std::path::PathBuf {
@@ -219,4 +219,53 @@ fn trace_gives_no_time_of_delivery_after_the_copy_left() {
         (&delivered()["status"], &delivered()["at"]),
         (&json!("delivered"), &json!(null))
     );
+}
+
+/// The number of bob's unread messages in the inbox, the list, `who` and the status.
+fn unread_of_bob(world: &World) -> [usize; 4] {
+    let length = |value: Value| value.as_array().map_or(0, Vec::len);
+    let number = |value: &Value| value.as_u64().unwrap_or_default() as usize;
+    let who = world.json("who");
+    let mut agents = who["agents"].as_array().into_iter().flatten();
+    let bob = agents.find(|one| one["id"] == "bob").expect("bob");
+    [
+        length(world.items("inbox bob")),
+        length(world.items("list --unread --to bob")),
+        number(&bob["unread"]),
+        number(&world.json("status")["unread"]["bob"]),
+    ]
+}
+
+#[test]
+fn a_copy_that_was_moved_back_is_unread_everywhere_with_and_without_a_router() {
+    // P58
+    for place in ["seen", "taken", "expired"] {
+        let world = World::alice_and_bob();
+        let id = world.send("alice", "bob", "hello");
+        world.pass();
+        let mail = file(&world, "bob");
+        let away = world.room(&format!("inbox/bob/{place}"));
+        fs::create_dir_all(&away).expect("a directory");
+        let away = away.join(mail.file_name().expect("a name"));
+        files::rename(&mail, &away);
+        world.pass();
+        files::rename(&away, &mail);
+        assert_eq!(unread_of_bob(&world), [1; 4], "back from {place}");
+        world.ok("read --as bob");
+        world.pass();
+        assert_eq!(unread_of_bob(&world), [0; 4], "read after {place}");
+        assert_contains!(statuses(&world, &id, "bob").join(" "), "seen"; "{place}");
+        world.verify();
+    }
+    let town = Town::alice_and_bob().run();
+    let id = town.send("alice", "bob", "hello");
+    town.wait_for_mail("bob", 1);
+    town.ok("read --as bob");
+    wait_for_status(&town, &id, "bob", "seen");
+    let name = town.names("inbox/bob/seen").remove(0);
+    let [seen, inbox] = ["inbox/bob/seen", "inbox/bob"].map(|place| town.room(place).join(&name));
+    files::rename(&seen, &inbox);
+    town.wait("a running router sees it", || {
+        unread_of_bob(&town) == [1; 4]
+    });
 }

@@ -23,28 +23,6 @@ const STILL_NAMED: &[(&str, &str, &str)] = &[];
 /// their state. The list may only become shorter.
 const NOT_MOVED: &[(&str, &[&str])] = &[
     (
-        "answers",
-        &[
-            "log/state/answers",
-            "log/state/items",
-            "log/state/questions",
-            "log/state/reply_index",
-            "log/state/timers",
-            "message/answer",
-            "router/upkeep/deadlines",
-        ],
-    ),
-    (
-        "approvals",
-        &[
-            "log/state/approvals",
-            "log/state/disputes",
-            "room/signature",
-            "router/steps/decisions",
-            "router/steps/disputes",
-        ],
-    ),
-    (
         "links",
         &[
             "disk/layout/links",

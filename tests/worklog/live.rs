@@ -79,7 +79,10 @@ fn live(world: &World, acts: &[usize]) {
         );
     }
     world.wait("all deadlines have passed", || {
-        state::committed(&room.dir).is_ok_and(|state| state.timers.times().next().is_none())
+        state::committed(&room.dir).is_ok_and(|state| {
+            let has_missing = mailbag::features::answers::of(&state).has_missing();
+            state.expiries.times().next().is_none() && !has_missing
+        })
     });
     drop(router);
 }

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) fn print(out: &mut CommandOutput, view: &MessageView<'_>, who: String) -> Result<()> {
     const WHO: usize = 16;
     const KIND: usize = 9;
-    let waits = view.requires_response;
+    let waits = view.marks_response();
     let about = match view.priority {
         Priority::Urgent => RED,
         Priority::High => YELLOW,

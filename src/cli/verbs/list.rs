@@ -176,7 +176,7 @@ fn events(args: Args, cx: &mut CommandContext) -> Result<()> {
 
 /// A message in one line.
 fn line(view: &MessageView<'_>, out: &CommandOutput) -> String {
-    let mark = if view.requires_response { "?" } else { "" };
+    let mark = if view.marks_response() { "?" } else { "" };
     format!(
         "{}  {}{mark}{}  {}  {}",
         head(view, out),

@@ -72,7 +72,7 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) ->
     let view = MessageView::from(past);
     let head = head(&view, out);
     out.pieces(&[(BOLD, &head)])?;
-    let waits = if view.requires_response {
+    let waits = if view.marks_response() {
         "  requires a response"
     } else {
         ""

@@ -5,7 +5,8 @@ use super::{HookPresence, InstallRequest, allow, status};
 use crate::base::error::Error;
 use crate::clients::kind::{Client, ClientQuestion};
 use crate::disk::layout;
-use crate::room::{self, Room, signature};
+use crate::features::approvals::signature;
+use crate::room::{self, Room};
 use similar::TextDiff;
 use std::path::{Path, PathBuf};
 

@@ -142,11 +142,6 @@ impl ApprovalChange {
         }
     }
 
-    /// Returns true if the supervisor is asked to decide.
-    pub fn is_dispute(&self) -> bool {
-        matches!(self, ApprovalChange::Dispute { .. })
-    }
-
     /// The kind of the event, and its fields. The kind of a disagreement is its session event, if its message has one of
     /// these types.
     pub(crate) fn event(&self, kind: String) -> (String, Map<String, Value>) {

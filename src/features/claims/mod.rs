@@ -11,6 +11,7 @@ mod index;
 mod judge;
 mod leases;
 mod owned;
+mod pending;
 mod requests;
 mod state;
 #[cfg(test)]
@@ -33,7 +34,7 @@ use crate::log::state::{ChangeSource, RoomState};
 use crate::message::schema::CheckedFields;
 use crate::message::subject::ClaimSubject;
 use crate::router::projections::Projection;
-use crate::router::projections::pending::PendingItem;
+use crate::router::projections::pending::AddressedItem;
 use crate::router::seam::{Cx, Draft, Due};
 use std::sync::Arc;
 
@@ -89,11 +90,12 @@ impl Feature for ClaimsFeature {
         }
     }
 
-    fn pending(&self, state: &RoomState) -> Vec<(Vec<Arc<str>>, PendingItem)> {
-        let offers = of(state).offered().iter();
-        offers
-            .map(|one| (vec![one.to.clone()], one.pending()))
-            .collect()
+    fn cut_times(&self, states: &mut States, now: Stamp, seq: u64) {
+        states.claims.cut_times(now, seq);
+    }
+
+    fn pending<'s>(&self, state: &'s RoomState) -> Vec<AddressedItem<'s>> {
+        pending::pending(state)
     }
 
     fn pending_changed_at(&self, state: &RoomState) -> u64 {

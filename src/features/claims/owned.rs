@@ -2,9 +2,7 @@
 
 use super::change::lease;
 use crate::base::rfc3339;
-use crate::base::text::listed;
 use crate::message::subject::ClaimSubject;
-use crate::router::projections::pending::PendingItem;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -47,21 +45,4 @@ pub struct ClaimOffer {
     /// The time of the message.
     #[serde(with = "rfc3339")]
     pub since: i64,
-}
-
-impl ClaimOffer {
-    /// The item for the agent that can accept it.
-    pub(super) fn pending(&self) -> PendingItem {
-        PendingItem {
-            title: listed(&self.subjects),
-            command: format!("mailbag handoff --accept {}", self.seq),
-            ..PendingItem::new(
-                "offer",
-                self.seq,
-                self.offer.clone(),
-                &self.from,
-                self.since,
-            )
-        }
-    }
 }

@@ -12,7 +12,7 @@ use crate::base::error::Result;
 use crate::base::text::{count, count_of, joined, listed, to_the_second};
 use crate::base::{limits, markdown};
 use crate::disk::{Dir, Meta, SharedFileContent, layout};
-use crate::features::claims;
+use crate::features::{approvals, claims};
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
 use crate::log::{self, LogPosition, find};
@@ -398,7 +398,10 @@ impl MailFiles {
             "- Unread: {}{more}",
             if shown.is_empty() { "none" } else { &shown }
         );
-        let (claims, open) = (claims::of(state).held().len(), state.approvals.open().len());
+        let (claims, open) = (
+            claims::of(state).held().len(),
+            approvals::of(state).open().len(),
+        );
         let _ = writeln!(
             text,
             "- {}, {}\n",

@@ -126,10 +126,11 @@ fn status(text: &mut String, registry: &Registry, state: &RoomState) {
         let subjects = owned.entry(&held.owner).or_default();
         subjects.push(held.subject.to_string());
     }
-    let mut waits: HashMap<&str, Vec<String>> = HashMap::new();
-    for open in state.approvals.open() {
-        let wait = format!("{}: {}", open.to.join(", "), open.terms.title);
-        waits.entry(&open.from).or_default().push(wait);
+    let mut waits: HashMap<String, Vec<String>> = HashMap::new();
+    let questions = state.questions().into_iter();
+    for open in questions.filter(|question| question.kind == "approval") {
+        let wait = format!("{}: {}", open.waiting_for.join(", "), open.text);
+        waits.entry(open.from).or_default().push(wait);
     }
     let agents = registry.agents().iter().filter(|agent| !agent.is_retired());
     let rows: Vec<[String; 6]> = agents

@@ -4,6 +4,7 @@
 use super::RoomState;
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::features;
 use crate::message::record::{Event, Record};
 
 impl RoomState {
@@ -41,11 +42,9 @@ impl RoomState {
             *at = now.min(*at);
         }
         self.talks.cut_times(now);
-        self.timers.cut_times(now);
-        self.features.cut_times(now, seq);
-        self.approvals.cut_times(now, seq);
-        self.disputes.cut_times(now);
-        self.items.cut_times(now, seq);
         self.links.cut_times(now);
+        for feature in features::ALL {
+            feature.cut_times(&mut self.features, now, seq);
+        }
     }
 }

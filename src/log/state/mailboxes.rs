@@ -84,6 +84,14 @@ impl Mailboxes {
         }
     }
 
+    /// Adds a copy that its reader moved back into the inbox: it is unread again.
+    pub fn take_back(&mut self, agent: &Arc<str>, at: i64, seq: u64) {
+        let unread = &mut self.0.entry(agent.clone()).or_default().unread;
+        if let Err(place) = unread.binary_search_by_key(&seq, |&(_, seq)| seq) {
+            unread.insert(place, (at, seq));
+        }
+    }
+
     /// Sets the status of a copy. A copy that was seen, expired or withdrawn is no longer unread.
     pub fn advance(&mut self, agent: &Arc<str>, seq: u64, status: CopyStatus, left: bool) {
         let mailbox = self.0.entry(agent.clone()).or_default();

@@ -1,29 +1,22 @@
 //! The in-memory state of the router, built by applying the log's records in order.
 
-mod answers;
-mod reply_index;
-pub mod approvals;
 mod clock;
 mod counts;
+mod expiries;
 mod gaps;
 mod index;
-pub mod disputes;
-pub mod items;
 mod links;
 mod mailboxes;
 mod open;
 mod questions;
-mod renames;
+pub(crate) mod renames;
 mod replay;
 mod talks;
-mod timers;
 
-pub use approvals::Approvals;
 pub use counts::MessageCounts;
-pub use disputes::Disputes;
+pub use expiries::MessageExpiries;
 pub use gaps::AcceptedGaps;
 pub use index::{IndexKey, IndexedLog, LogIndex, undelivered};
-pub use items::OpenItems;
 pub use links::{IncomingStream, LinkState, LinkStates, OutgoingStream, UnconfirmedItem};
 pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
@@ -33,7 +26,6 @@ pub use replay::{
     BatchDamage, ReplayedLog, committed, committed_after, damage_after, replay, synced,
 };
 pub use talks::Talks;
-pub use timers::{MessageDeadline, MessageDeadlines};
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
@@ -41,13 +33,9 @@ use crate::base::hex_hash;
 use crate::disk::layout;
 use crate::features::States;
 use crate::log::{LogPosition, LogTip};
-use crate::message::carried::{IncomingItem, RemoteReceipt};
-use crate::message::record::{
-    AcceptedMessage, Event, EventKind, MessageHead, Record, RouterAction,
-};
+use crate::message::record::{Event, EventKind, MessageHead, Record, RouterAction};
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
-use items::OpenItem;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -55,10 +43,6 @@ use std::sync::Arc;
 
 /// The subject of a notice to the sender of a message that expired unread: this word and the record.
 pub const EXPIRED: &str = "expired";
-/// The subject of a notice to supervisors about an unanswered message.
-pub const OVERDUE: &str = "overdue";
-/// The subject of the last notice about an unanswered message, to the human.
-pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
 
 /// The first word of the subject of a notice to the sender of mail that waited when its link was removed. Its `metadata`
 /// has the numbers of the messages.
@@ -107,14 +91,8 @@ pub struct RoomState {
     pub index: LogIndex,
     /// The status of all copies.
     pub mailboxes: Mailboxes,
-    /// Messages with a deadline.
-    pub timers: MessageDeadlines,
-    /// Approvals that wait for a decision.
-    pub approvals: Approvals,
-    /// Threads with proposals without a decision.
-    pub disputes: Disputes,
-    /// Other messages that need an action.
-    pub items: OpenItems,
+    /// Messages that expire.
+    pub expiries: MessageExpiries,
     /// The streams to and from other rooms.
     pub links: LinkStates,
     /// Messages between two agents without work.
@@ -160,10 +138,7 @@ impl Default for RoomState {
             counts: MessageCounts::default(),
             index: LogIndex::default(),
             mailboxes: Mailboxes::default(),
-            timers: MessageDeadlines::default(),
-            approvals: Approvals::default(),
-            disputes: Disputes::default(),
-            items: OpenItems::default(),
+            expiries: MessageExpiries::default(),
             links: LinkStates::default(),
             talks: Talks::default(),
             gaps: AcceptedGaps::default(),
@@ -196,12 +171,8 @@ impl RoomState {
                 self.read.insert(receipt.agent.clone(), time);
             }
         }
-        self.change(&record, time);
         let renamed = self.rename(&record);
         self.links.apply(&record, time, at);
-        if let Some(arrived) = record.arrived() {
-            self.told_by(arrived);
-        }
         let head = message.map(MessageHead::of).or_else(|| record.head());
         self.index.add(&record, head.as_ref());
         self.features.apply(&record, head.as_ref(), message, time);
@@ -216,13 +187,16 @@ impl RoomState {
                 if id::tag_of(&accepted.name.from).is_none() {
                     self.active.insert(accepted.name.from.clone(), time);
                 }
-                self.follow(record.seq, accepted);
+                if let Some(RouterAction::Ack(receipts)) = &accepted.act {
+                    self.advance(receipts, false);
+                }
+                let expires = accepted.times.expires_at.as_deref().and_then(Stamp::parse);
+                if let Some(expires) = expires
+                    && !accepted.to.is_empty()
+                {
+                    self.expiries.add(record.seq, expires);
+                }
                 if let Some(head) = head {
-                    self.timers.extend(MessageDeadline::of(
-                        &record, accepted, &head, time, stamp, at,
-                    ));
-                    self.items
-                        .extend(OpenItem::of(&record, Some(&head), None, time));
                     self.talks
                         .apply(&accepted.name.from, &accepted.to, &head, time);
                 }
@@ -231,15 +205,12 @@ impl RoomState {
             Event::Rejected(_) | Event::Duplicate(_) | Event::Notice(_) => {
                 self.counts.rejected += u64::from(record.kind() == EventKind::Rejected);
                 self.counts.duplicates += u64::from(record.kind() == EventKind::Duplicate);
-                let passed_on = self.passed_on(&record);
                 // A change is not repeated, so its subject need not be remembered.
                 if let Some(about) = record.about()
                     && record.facts.is_empty()
                 {
-                    self.note_notice(about, time);
+                    self.note_notice(about);
                 }
-                self.items
-                    .extend(OpenItem::of(&record, None, passed_on, time));
                 self.open_up(record, stamp, renamed);
             }
         }
@@ -250,17 +221,15 @@ impl RoomState {
         (self.prev, self.end) = (tip.hash, tip.end);
     }
 
-    // Applies the effects of an accepted message on earlier messages.
-    fn follow(&mut self, seq: u64, accepted: &AcceptedMessage) {
-        let from = &accepted.name.from;
-        if let Some(answered) = accepted.answers {
-            self.timers.answered(answered, from);
-            self.items.answered(answered, from, seq);
-        }
-        let claim = &accepted.origin.claim;
-        self.items.corrected(from, claim, &accepted.name.id, seq);
-        if let Some(RouterAction::Ack(receipts)) = &accepted.act {
-            self.advance(receipts, false);
+    /// Notes the subject of a notice.
+    fn note_notice(&mut self, about: &str) {
+        let (what, of) = about.split_once(' ').unwrap_or_default();
+        match (what, of.parse().ok()) {
+            (EXPIRED, Some(seq)) => self.expiries.expired(seq),
+            (UNREACHED, _) => {}
+            _ => {
+                self.notices.insert(about.to_owned());
+            }
         }
     }
 
@@ -269,52 +238,21 @@ impl RoomState {
             status,
             agent,
             seqs,
+            times,
             ..
         } in receipts
         {
+            if *status == CopyStatus::Delivered {
+                for (&seq, &at) in seqs.iter().zip(times) {
+                    self.mailboxes.take_back(agent, at, seq);
+                }
+                continue;
+            }
             let left = left && *status != CopyStatus::Announced;
             for &seq in seqs {
                 if id::tag_of(agent).is_none() {
                     self.mailboxes.advance(agent, seq, *status, left);
                 }
-                self.timers.reached(seq, agent, *status);
-                self.items.reached(seq, agent, *status, self.seq);
-            }
-        }
-    }
-
-    // Applies what another room says about messages of this one.
-    fn told_by(&mut self, arrived: &IncomingItem) {
-        for RemoteReceipt {
-            status,
-            agent,
-            seqs,
-        } in &arrived.receipts
-        {
-            let agent = id::far(&arrived.link, agent);
-            for &seq in seqs {
-                self.timers.reached(seq, &agent, *status);
-                self.items.reached(seq, &agent, *status, self.seq);
-            }
-        }
-    }
-
-    // Applies the changes of approvals.
-    fn change(&mut self, record: &Record, at: Stamp) {
-        let Some(name) = record.name() else {
-            return;
-        };
-        let source = ChangeSource {
-            seq: record.seq,
-            at,
-            from: &name.from,
-            id: &name.id,
-        };
-        if let Some(step) = &record.facts.approvals {
-            self.approvals
-                .apply(step, source, record.to(), &name.digest);
-            if let Some(notice) = self.disputes.apply(step, source, record.to()) {
-                self.items.close(notice, record.seq);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Renamed agents: moves everything in the state from one name to the other.
 
 use super::{RenamedAgent, RoomState};
+use crate::features;
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -56,10 +57,9 @@ impl RoomState {
         let renaming = record.facts.claims.as_ref()?.renaming()?;
         let (of, to, twice) = (renaming.of, renaming.to, renaming.twice);
         let twice = self.mailboxes.rename(of, to, twice);
-        self.timers.rename(of, to);
-        self.items.rename(of, to, record.seq);
-        self.approvals.rename(of, to, record.seq);
-        self.disputes.rename(of, to);
+        for feature in features::ALL {
+            feature.rename(&mut self.features, of, to, record.seq);
+        }
         Arc::make_mut(&mut self.renames.0).push(PastRename {
             seq: record.seq,
             of: of.clone(),
@@ -96,7 +96,7 @@ impl RoomState {
 }
 
 /// Puts one agent in the place of another, once.
-pub(super) fn replace(agents: &mut Vec<Arc<str>>, of: &str, to: &Arc<str>) {
+pub(crate) fn replace(agents: &mut Vec<Arc<str>>, of: &str, to: &Arc<str>) {
     let Some(at) = agents.iter().position(|one| **one == *of) else {
         return;
     };

@@ -18,7 +18,7 @@ use crate::features::claims::change as claim;
 use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::log::state::{self, RoomState};
 use crate::message::title::first_line;
-use crate::message::{Priority, event};
+use crate::message::{Priority, event, wants_answer};
 use crate::room::{Room, inbox};
 use origin::{AuthorChecker, FileAuthor, ReadExtent};
 use rustix::fs::FileType;
@@ -531,10 +531,7 @@ impl InboxMessage {
                     .or_else(|| event::summary_of_copy(copy))
             }),
             thread_id: text("thread_id"),
-            requires_response: content
-                .get("requires_response")
-                .and_then(Value::as_bool)
-                .unwrap_or_default(),
+            requires_response: content.as_object().is_some_and(wants_answer),
             file: directory.join(name),
             seen: false,
             announce_after: delivery("announce_after")

@@ -10,11 +10,12 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
 use crate::disk::{Meta, layout};
+use crate::features::answers::{OVERDUE, OVERDUE_AT_LAST};
 use crate::features::approvals::decision::{self, ApprovalChange};
 use crate::features::claims::change::ClaimChange;
 use crate::log;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
-use crate::log::state::{self, EXPIRED, IndexKey, IndexedLog, OVERDUE, OVERDUE_AT_LAST, RoomState};
+use crate::log::state::{self, EXPIRED, IndexKey, IndexedLog, RoomState};
 use crate::message::id;
 use crate::message::id::{MAILBAG, far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
@@ -260,6 +261,9 @@ impl<'a> MessageTracer<'a> {
             let Some(n) = receipt.seqs.iter().position(|seq| *seq == self.meant.seq) else {
                 continue;
             };
+            if receipt.status == CopyStatus::Delivered {
+                continue;
+            }
             let at = receipt.times.get(n).map_or_else(
                 || at.to_owned(),
                 |micros| Stamp::from_micros(*micros).to_string(),
@@ -284,7 +288,10 @@ impl<'a> MessageTracer<'a> {
                 let is_closed_again = step.by.is_none()
                     && step.status.is_set_by_sender()
                     && steps.iter().any(|known| known.status == step.status);
-                if !is_closed_again {
+                // A copy that its reader moved back is read again.
+                let is_read_again = step.by.is_none()
+                    && steps.last().is_some_and(|last| last.status == step.status);
+                if !is_closed_again && !is_read_again {
                     steps.push(step);
                 }
             }
@@ -376,7 +383,7 @@ impl<'a> MessageTracer<'a> {
             return *approval == id::full_name(from, id);
         }
         let is_to_sender = record.recipients().any(|(to, _)| to == from);
-        record.accepted().and_then(|accepted| accepted.answers) == Some(*seq)
+        record.facts.answered() == Some(*seq)
             || (is_to_sender && self.is_from_recipient(record) && by_name())
     }
 

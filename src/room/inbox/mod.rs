@@ -12,6 +12,7 @@ use crate::log::find;
 use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
 use crate::message::record::Record;
 use rustix::fs::FileType;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -87,6 +88,29 @@ pub fn is_unread_copy(room: &Dir, state: &RoomState, agent: &str, name: &OsStr) 
     let line = find::by_seq(room, seq).ok().flatten();
     let record = line.and_then(|line| line.record().ok());
     record.is_none_or(|record| *copy_name(&record) == *name)
+}
+
+/// The copy in this file of an agent's inbox, if the log has it as read: its reader moved it back. Returns its accept time
+/// and its record. Skips a file that cannot be read.
+pub fn moved_back(
+    room: &Dir,
+    state: &RoomState,
+    agent: &str,
+    name: &OsStr,
+) -> Option<(Stamp, u64)> {
+    let at = layout::read_delivered(name)?;
+    if !layout::is_mail_file(name) || state.mailboxes.unread_at(agent, at).is_some() {
+        return None;
+    }
+    let inbox = room.sub(layout::inbox(agent)).ok()?;
+    let bytes = inbox.read(name, limits::MESSAGE_BYTES_MOST * 2).ok()??;
+    let copy: Value = serde_json::from_slice(&bytes).ok()?;
+    let seq = copy.pointer("/delivery/seq")?.as_u64()?;
+    let record = find::record_by_seq(room, seq).ok()??;
+    let is_recipient = record
+        .copies()
+        .any(|(to, _)| **state.holder(to, seq) == *agent);
+    (is_recipient && *copy_name(&record) == *name).then_some((at, seq))
 }
 
 /// The names of an agent's unread mail that no program has taken, oldest first, like `ls inbox/<agent>/*.json`.

@@ -10,6 +10,7 @@ pub use self::background_router::{BackgroundRouter, alongside};
 pub use self::pass::{PassResult, pass, pass_by};
 use self::requests::PassRequests;
 use self::watched_directories::WatchedDirectories;
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::written_path::write_path;
@@ -130,6 +131,8 @@ struct RunningRouter {
     edited: bool,
     next_sweep: Instant,
     next_reload: Instant,
+    /// The clock's time of the last record before the start.
+    before: Stamp,
     /// The time since when a record is not settled, or the pending list is not written.
     busy: Option<Instant>,
 }
@@ -137,6 +140,7 @@ struct RunningRouter {
 impl RunningRouter {
     fn new(router: Router, notice: RouterEvents) -> RunningRouter {
         RunningRouter {
+            before: router.journal.state().time,
             router,
             notice,
             known: WatchedDirectories::default(),
@@ -259,6 +263,9 @@ impl RunningRouter {
             }
             RouterEvent::Hint(FileHint::Registry) | RouterEvent::Reload => self.edited = true,
             RouterEvent::Hint(FileHint::Left(agent, name)) => self.router.note_left(&agent, &name),
+            RouterEvent::Hint(FileHint::Appeared(agent, name)) => {
+                self.router.note_appeared(&agent, &name)
+            }
             RouterEvent::Hint(FileHint::Everything) => self.next_sweep = Instant::now(),
             RouterEvent::Called => {}
             RouterEvent::End => return true,
@@ -351,7 +358,8 @@ impl RunningRouter {
         sweep(&mut self.router, &self.known);
         self.router.queue_deadlines();
         self.router.report_strays();
-        self.router.scan_inboxes(InboxSelection::All);
+        let others = Router::changed_inboxes(self.before);
+        self.router.scan_inboxes(InboxSelection::All, others);
         self.router.intake.tidy();
         self.router.reconcile(ReconcileCause::Sweep)?;
         // Even while mail keeps coming, so that a start after a kill reads little of the log.

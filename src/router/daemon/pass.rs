@@ -5,10 +5,10 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::room::outbox::UnreadyFiles;
 use crate::room::{LockAttempt, Room, RouterHolder, RouterLock, RouterMode};
-use crate::router::RouterTotals;
 use crate::router::projections::ReconcileCause;
 use crate::router::recover::{file_system_time, recover};
 use crate::router::watcher::RouterEvents;
+use crate::router::{Router, RouterTotals};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,7 +74,8 @@ fn pass_with(
     let now = file_system_time(room)?;
     let mut router = recover(room.clone(), lock, UnreadyFiles::new(Some(now)))?;
     recovered()?;
-    let inboxes = router.changed_inboxes();
+    // Accept times can be ahead of the clock, the time of the state is not.
+    let inboxes = Router::changed_inboxes(router.journal.state().time);
     router.note_clock()?;
     let before = router.journal.state().seq;
     router.collect_from_projections();
@@ -82,7 +83,7 @@ fn pass_with(
     known.scan(&mut router, &mut RouterEvents::silent())?;
     router.check_lanes();
     router.queue_deadlines();
-    router.scan_inboxes(inboxes);
+    router.scan_inboxes(inboxes, inboxes);
     route_all(&mut router)?;
     let mut requests = PassRequests::default();
     requests.answer(&mut router, known.outboxes.keys())?;

@@ -4,11 +4,10 @@ use super::{MailIntake, PendingWork, RoomConfig};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::features;
-use crate::log;
-use crate::log::state::{MessageDeadline, RoomState};
-use crate::message::record::Record;
+use crate::log::find;
+use crate::log::state::RoomState;
 use crate::router::seam::{Cx, Due, DueNotice};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ const RETRY_MOST: Duration = Duration::from_secs(2);
 pub(crate) enum DeadlineOf {
     /// A notice of a feature, by its subject.
     Notice(String),
-    /// A message that expires, or that needs an answer or an acknowledgement, by its record.
+    /// A message that expires, by its record.
     Message(u64),
 }
 
@@ -61,10 +60,7 @@ impl DueDeadlines {
         let mut next = self.due.iter().filter(|(_, due)| due.next <= now);
         let is_due = |(of, _): (&DeadlineOf, &DueDeadline)| match of {
             DeadlineOf::Notice(_) => true,
-            DeadlineOf::Message(seq) => {
-                let timed = state.timers.get(*seq);
-                timed.is_some_and(|timed| timed.first() <= time)
-            }
+            DeadlineOf::Message(seq) => state.expiries.due(time).any(|(_, one)| one == *seq),
         };
         self.must_ask() || next.any(is_due)
     }
@@ -77,7 +73,7 @@ impl DueDeadlines {
     pub(crate) fn until_next(&self, state: &RoomState) -> Option<Duration> {
         let (now, time) = (Instant::now(), Stamp::now());
         let is_new = |seq: u64| !self.due.contains_key(&DeadlineOf::Message(seq));
-        let mut messages = state.timers.times();
+        let mut messages = state.expiries.times();
         let new = messages.find(|(_, seq)| is_new(*seq));
         let new = new.map(|(at, _)| at.saturating_duration_since(time));
         let again = self.due.values().map(|due| due.next);
@@ -95,20 +91,17 @@ impl DueDeadlines {
 
     /// Queues the outboxes of the agents that can meet due deadlines.
     pub(crate) fn queue_outboxes(&mut self, cx: Cx<'_>, intake: &mut MailIntake) {
-        let timers = &cx.state().timers;
-        let mut messages = BTreeMap::new();
-        for timed in timers.due(cx.now) {
-            messages.insert(timed.seq, timed);
-        }
+        let messages = cx.state().expiries.due(cx.now);
+        let messages: BTreeMap<u64, Stamp> = messages.map(|(at, seq)| (seq, at)).collect();
         self.due.retain(|of, _| match of {
             DeadlineOf::Message(seq) => messages.contains_key(seq),
             DeadlineOf::Notice(_) => true,
         });
-        for (seq, timed) in messages {
+        for (seq, at) in messages {
             let of = DeadlineOf::Message(seq);
             if !self.due.contains_key(&of) {
-                let hear = parties(&timed, cx.config);
-                self.add(of, timed.first(), hear, intake);
+                let hear = parties(seq, cx.config);
+                self.add(of, at, hear, intake);
             }
         }
         if self.must_ask() || self.has_notice_to_try() {
@@ -214,20 +207,13 @@ impl DueDeadline {
     }
 }
 
-/// The agents that can meet the deadlines of a message: its sender, the agents that have to answer, and its recipients if it
-/// expires.
-fn parties(timed: &MessageDeadline, config: &RoomConfig) -> Vec<Arc<str>> {
-    let mut hear = vec![timed.from.clone()];
-    hear.extend(timed.wanted.iter().flat_map(|wanted| wanted.of.clone()));
-    if timed.expires.is_some() {
-        let record = log::read_record(config.dir(), timed.place).ok().flatten();
-        let recipients = record.iter().flat_map(Record::recipients);
-        hear.extend(recipients.map(|(agent, _)| agent.clone()));
-    }
-    for agent in &mut hear {
-        *agent = config.current_name(agent);
-    }
-    hear.sort_unstable();
-    hear.dedup();
-    hear
+/// The agents that can prevent the expiry of a message by waiting mail: its sender and its recipients.
+fn parties(seq: u64, config: &RoomConfig) -> Vec<Arc<str>> {
+    let record = find::record_by_seq(config.dir(), seq).ok().flatten();
+    let agents = record.iter().flat_map(|record| {
+        let recipients = record.recipients().map(|(agent, _)| agent);
+        recipients.chain(record.from())
+    });
+    let hear: BTreeSet<Arc<str>> = agents.map(|agent| config.current_name(agent)).collect();
+    hear.into_iter().collect()
 }

@@ -241,7 +241,7 @@ impl Journal {
 
     /// Removes the expiry of a message that needs no notice.
     pub(crate) fn forget_expiry(&mut self, seq: u64) {
-        self.state.timers.expired(seq);
+        self.state.expiries.expired(seq);
     }
 
     /// Writes the snapshot if the log has grown enough since the last one.

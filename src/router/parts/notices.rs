@@ -3,7 +3,7 @@
 use super::{PendingWork, RoomConfig};
 use crate::base::sanitize;
 use crate::disk::layout;
-use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, RoomState};
+use crate::log::state::RoomState;
 use crate::message::id;
 use crate::room::outbox::UnreadOutbox;
 use serde_json::{Map, Value};
@@ -126,14 +126,13 @@ impl NoticeQueue {
         self.taken.clear();
     }
 
-    /// Keeps the notices of a batch that failed. The notice with this subject and the notices of its unit wait for
-    /// [`NoticeQueue::retry`], and so do all if `all` is true. The others join the next batch. Returns the subjects of the
+    /// Keeps the notices of a batch that failed. The notice with this subject waits for [`NoticeQueue::retry`], and so do all
+    /// if `all` is true. The others join the next batch. Returns the subjects of the
     /// waiting ones.
     pub(crate) fn give_back(&mut self, failed: Option<&str>, all: bool) -> Vec<String> {
-        let failed = failed.map(unit_of);
         let (failed, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.taken)
             .into_iter()
-            .partition(|notice| all || failed == Some(unit_of(&notice.about)));
+            .partition(|notice| all || failed == Some(&*notice.about));
         let abouts = failed.iter().map(|notice| notice.about.clone()).collect();
         self.failed.extend(failed);
         self.queued.extend(others);
@@ -148,14 +147,5 @@ impl NoticeQueue {
     /// Queues failed notices again.
     pub(crate) fn retry(&mut self) {
         self.queued.append(&mut self.failed);
-    }
-}
-
-/// The unit of a notice with this subject. The notice of an expiry ends the deadline, so its escalation is recorded
-/// with it.
-fn unit_of(about: &str) -> &str {
-    match about.split_once(' ') {
-        Some((EXPIRED | OVERDUE | OVERDUE_AT_LAST, seq)) => seq,
-        _ => about,
     }
 }

@@ -106,7 +106,25 @@ impl ObservedReceipts {
             );
             self.markers.push((agent.clone(), name.to_owned()));
         }
+        self.forget(agent, seq);
         self.note(agent, seq, status, None);
+    }
+
+    /// Notes that this copy, which the log has as read, is in the inbox.
+    pub(crate) fn note_moved_back(&mut self, agent: &Arc<str>, seq: u64, at: Stamp) {
+        self.note(agent, seq, CopyStatus::Delivered, Some(at));
+    }
+
+    /// Forgets that this copy left its inbox, because it is there again.
+    pub(crate) fn forget(&mut self, agent: &Arc<str>, seq: u64) {
+        if self.copies.remove(&(agent.clone(), seq)) {
+            for ((of, _), (status, copies)) in &mut self.observed {
+                if of == agent && *status != CopyStatus::Announced {
+                    copies.remove(&seq);
+                }
+            }
+            self.observed.retain(|_, (_, copies)| !copies.is_empty());
+        }
     }
 
     /// Notes that this unread copy was announced. Its marker is removed when the log has the receipt, so that the copy is

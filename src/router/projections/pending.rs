@@ -3,11 +3,9 @@
 use super::projected_file::{self, ProjectedFile};
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::count_of;
 use crate::disk::layout;
 use crate::features;
-use crate::log::state::items::{self, OpenItemKind};
-use crate::log::state::{self, RoomState};
+use crate::log::state::RoomState;
 use crate::message::{Priority, id};
 use crate::room::sessions::SessionCalls;
 use crate::room::signs;
@@ -62,6 +60,9 @@ pub struct PendingItem {
     pub command: String,
 }
 
+/// The agents that have to act, and the item.
+pub(crate) type AddressedItem<'s> = (Cow<'s, [Arc<str>]>, PendingItem);
+
 /// The identity of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingItemKey<'i> {
@@ -89,20 +90,20 @@ pub fn items(state: &RoomState, calls: &SessionCalls, agent: &str) -> Vec<Pendin
 
 /// The number of this agent's items that are not listed, because newer ones have the same cause.
 pub fn older(state: &RoomState, agent: &str) -> usize {
-    let older = state.items.older();
-    older
-        .filter(|item| item.of.iter().any(|of| **of == *agent))
-        .count()
+    unlisted(state).filter(|of| ***of == *agent).count()
 }
 
-/// All listed items, each with the agents that have to act.
-fn everything(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
-    let features = features::ALL.iter();
-    let of_features = features.flat_map(|feature| feature.pending(state));
-    approvals(state)
-        .chain(messages(state))
-        .chain(of_features.map(|(of, item)| (Cow::Owned(of), item)))
-        .chain(late_links(state))
+/// All listed items.
+fn everything(state: &RoomState) -> impl Iterator<Item = AddressedItem<'_>> {
+    let all = features::ALL.iter();
+    all.flat_map(move |feature| feature.pending(state))
+}
+
+/// The agents of all items that are not listed.
+fn unlisted(state: &RoomState) -> impl Iterator<Item = &Arc<str>> {
+    let all = features::ALL.iter();
+    all.flat_map(move |feature| feature.unlisted(state))
+        .flatten()
 }
 
 /// Returns true if a sender shows no activity. The activity of an agent of a linked room is unknown.
@@ -143,6 +144,7 @@ impl PendingItem {
         )
     }
 
+    /// An item without a command and a title.
     pub(crate) fn new(
         kind: &'static str,
         seq: u64,
@@ -169,89 +171,6 @@ impl PendingItem {
     }
 }
 
-fn approvals(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
-    state.approvals.open().iter().map(|open| {
-        let item = PendingItem {
-            title: open.terms.title.clone(),
-            deadline: open
-                .terms
-                .deadline
-                .map(|at| Stamp::from_micros(at).to_string()),
-            priority: open.terms.priority,
-            options: open.terms.options.clone(),
-            digest: Some(open.digest.clone()),
-            blocked: true,
-            command: format!("mailbag decide {} OPTION", open.seq),
-            ..PendingItem::new(
-                "approval",
-                open.seq,
-                open.approval.clone(),
-                &open.from,
-                open.since,
-            )
-        };
-        (Cow::Borrowed(&open.to[..]), item)
-    })
-}
-
-fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
-    state.items.iter().map(|item| {
-        let items::OpenItem {
-            seq,
-            kind,
-            from,
-            id,
-            since,
-            title,
-            priority,
-            ..
-        } = item;
-        let (word, command) = match kind {
-            OpenItemKind::Question => ("question", format!("mailbag reply {seq}")),
-            OpenItemKind::Escalation => ("escalation", format!("mailbag read {seq}")),
-            OpenItemKind::Rejection => ("rejection", format!("mailbag rejected show {seq}")),
-        };
-        let (title, blocked) = (title.clone(), *kind == OpenItemKind::Question);
-        let message = id::full_name(from, id);
-        let asker = state.holder(from, *seq);
-        (
-            Cow::Borrowed(&item.of[..]),
-            PendingItem {
-                title,
-                priority: *priority,
-                blocked,
-                command,
-                ..PendingItem::new(word, *seq, message, asker, *since)
-            },
-        )
-    })
-}
-
-/// The links with mail that is unconfirmed for a long time: tag, first item, and number of items.
-fn late(state: &RoomState) -> impl Iterator<Item = (&Arc<str>, &state::UnconfirmedItem, usize)> {
-    let before = Stamp::now().micros() - limits::LINK_LATE.as_micros() as i64;
-    state.links.iter().filter_map(move |(tag, link)| {
-        let first = link.waiting().next().filter(|first| first.at <= before)?;
-        Some((tag, first, link.waiting().count()))
-    })
-}
-
-fn late_links(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
-    late(state).map(|(tag, first, count)| {
-        let title = format!(
-            "{} for the room {tag} not confirmed there",
-            count_of(count, "item")
-        );
-        let command = format!("mailbag link status {tag}");
-        let item = PendingItem {
-            title,
-            command,
-            ..PendingItem::new("link", 0, String::new(), id::MAILBAG, first.at)
-        };
-        (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
-    })
-}
-
 /// The content of the file.
 #[derive(Serialize)]
 struct PendingFile {
@@ -275,12 +194,14 @@ pub(super) struct PendingContent;
 /// The coverage of the file.
 pub(super) struct PendingCoverage {
     seq: u64,
-    /// The links that were late. Lateness changes without a record.
-    late: Vec<Arc<str>>,
+    /// The items that began without a record.
+    by_time: Vec<Arc<str>>,
 }
 
-fn late_tags(view: &ProjectionView<'_>) -> Vec<Arc<str>> {
-    late(view.state).map(|(tag, ..)| tag.clone()).collect()
+fn by_time(view: &ProjectionView<'_>) -> Vec<Arc<str>> {
+    let all = features::ALL.iter();
+    all.flat_map(|feature| feature.pending_by_time(view.state))
+        .collect()
 }
 
 impl projected_file::ProjectionContent for PendingContent {
@@ -290,35 +211,30 @@ impl projected_file::ProjectionContent for PendingContent {
     type Coverage = PendingCoverage;
 
     fn changed_at(view: &ProjectionView<'_>) -> u64 {
-        let state = view.state;
-        let features = features::ALL.iter();
-        let of_features = features.map(|feature| feature.pending_changed_at(state));
-        let changes = [state.items.changed_at(), state.approvals.changed_at()];
-        // A room with links always has a file, because a link can become late without a record.
-        let has_links = u64::from(!state.links.is_empty());
-        let changes = changes.into_iter().chain(of_features);
-        changes.fold(has_links, u64::max)
+        let all = features::ALL.iter();
+        let changes = all.map(|feature| feature.pending_changed_at(view.state));
+        changes.max().unwrap_or_default()
     }
 
     fn written(view: &ProjectionView<'_>) -> Option<PendingCoverage> {
-        // The late links are not read back: the first check with a late link writes the file again.
+        // What began without a record is not read back: the first check with such an item writes the file again.
         written(view)
             .filter(|upto| *upto <= view.state.seq)
             .map(|seq| PendingCoverage {
                 seq,
-                late: Vec::new(),
+                by_time: Vec::new(),
             })
     }
 
     fn upto(view: &ProjectionView<'_>) -> PendingCoverage {
         PendingCoverage {
             seq: view.state.seq,
-            late: late_tags(view),
+            by_time: by_time(view),
         }
     }
 
     fn is_current(upto: &PendingCoverage, view: &ProjectionView<'_>) -> bool {
-        Self::changed_at(view) <= upto.seq && late_tags(view) == upto.late
+        Self::changed_at(view) <= upto.seq && by_time(view) == upto.by_time
     }
 
     fn text(view: &ProjectionView<'_>) -> Vec<u8> {
@@ -361,7 +277,7 @@ fn text(view: &ProjectionView<'_>) -> Vec<u8> {
         }
     }
     let mut more = shorten(&mut pending);
-    for agent in state.items.older().flat_map(|item| &item.of) {
+    for agent in unlisted(state) {
         *more.entry(agent.clone()).or_default() += 1;
     }
     let content = PendingFile {

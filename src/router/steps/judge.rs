@@ -353,6 +353,9 @@ impl MessageJudge<'_> {
                 return Ok(reject(&draft.message, problems));
             }
         }
+        for feature in features::ALL {
+            feature.complete(cx, &mut draft);
+        }
         let unreached = unreached::notice(letter, &draft.message, &draft.to, &resolved.unreached);
         draft.notices.extend(unreached);
         let notices = std::mem::take(&mut draft.notices);

@@ -97,7 +97,9 @@ impl HeldReceipts {
                 self.add(&arrived.link, CopyStatus::Accepted, agent, arrived.seq);
             }
         }
-        for receipt in record.receipts.iter().chain(record.ack()) {
+        let receipts = record.receipts.iter().chain(record.ack());
+        // The other room need not know that a reader moved its copy back.
+        for receipt in receipts.filter(|one| one.status != CopyStatus::Delivered) {
             for &seq in &receipt.seqs {
                 let mut links = state.links.iter();
                 if let Some((tag, origin)) =

@@ -13,8 +13,7 @@ use crate::message::record::{
     MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
 };
 use crate::message::status::Receipt;
-use crate::message::{Message, Priority, id};
-use crate::room::registry::AddressKind;
+use crate::message::{Message, id};
 use crate::room::resolve::RecipientRule;
 use crate::router::parts::{
     DeliveryProgress, Journal, LinkAcknowledgements, ObservedReceipts, RoomConfig, RouterStorage,
@@ -118,7 +117,6 @@ impl BatchStage<'_> {
                 let accepted = AcceptedMessage {
                     origin: take_origin(&mut letter)?,
                     name,
-                    answers: self.state().answered_by(&message, &to),
                     times: self.times_of(&message, &to, judged.record.time(judged.at)),
                     to,
                     act,
@@ -282,27 +280,7 @@ impl BatchStage<'_> {
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
         times.expires_at = expires.map(|at| at.to_string());
-        let within = self.config.settings().answer_within.of(message.priority());
-        let by = within.map(|within| time.after(within).to_string());
-        // The link may not allow mail to the human, such as an escalation. The other room has the same deadline.
-        if self.is_kept_from_human(message.from()) {
-            return times;
-        }
-        if message.wants_answer() {
-            times.answer_by = by;
-        } else if message.priority() == Priority::Urgent {
-            times.ack_by = by;
-        }
         times
-    }
-
-    /// Returns true for a sender of another room that may not write to the human here.
-    fn is_kept_from_human(&self, from: &str) -> bool {
-        let Some(tag) = id::tag_of(from) else {
-            return false;
-        };
-        let accept = self.config.registry().rooms().get(tag);
-        accept.is_none_or(|accept| !accept.contains(&AddressKind::Human))
     }
 
     fn stage_rejection(

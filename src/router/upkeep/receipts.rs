@@ -34,11 +34,20 @@ impl Router {
         }
     }
 
-    /// Selects the inboxes that may have changed since the log's last record. If the clock was set back since then, the times of
-    /// directories do not show it.
-    pub(in crate::router) fn changed_inboxes(&self) -> InboxSelection {
-        // Accept times can be ahead of the clock, the time of the state is not.
-        let time = self.journal.state().time;
+    /// Notes that a file appeared in this agent's inbox. It may be a copy that its reader moved back.
+    pub(in crate::router) fn note_appeared(&mut self, agent: &str, name: &OsStr) {
+        let (room, state) = (self.config.dir(), self.journal.state());
+        let at = layout::read_delivered(name);
+        if let Some(seq) = at.and_then(|at| state.mailboxes.unread_at(agent, at)) {
+            self.receipts.forget(&agent.into(), seq);
+        } else if let Some((at, seq)) = inbox::moved_back(room, state, agent, name) {
+            self.receipts.note_moved_back(&agent.into(), seq, at);
+        }
+    }
+
+    /// Selects the inboxes that may have changed since a time. If the clock was set back since then, the times of directories
+    /// do not show it.
+    pub(in crate::router) fn changed_inboxes(time: Stamp) -> InboxSelection {
         if time > Stamp::now() {
             return InboxSelection::All;
         }
@@ -47,11 +56,19 @@ impl Router {
         InboxSelection::ChangedSince(Stamp::from_micros(time.micros() - apart))
     }
 
-    /// Scans inboxes with unread mail for copies that left.
-    pub(in crate::router) fn scan_inboxes(&mut self, inboxes: InboxSelection) {
-        let state = self.journal.state();
-        let agents: Vec<Arc<str>> = state.mailboxes.with_unread().cloned().collect();
-        for agent in agents {
+    /// Scans the inboxes with unread mail for copies that left, and these and the other inboxes for copies that were moved
+    /// back. An inbox that is not selected takes one `stat`.
+    pub(in crate::router) fn scan_inboxes(
+        &mut self,
+        unread: InboxSelection,
+        others: InboxSelection,
+    ) {
+        let mailboxes = &self.journal.state().mailboxes;
+        let known = self.config.registry().agents().iter();
+        let mut agents: BTreeMap<Arc<str>, InboxSelection> =
+            known.map(|agent| (agent.id.clone(), others)).collect();
+        agents.extend(mailboxes.with_unread().map(|agent| (agent.clone(), unread)));
+        for (agent, inboxes) in agents {
             self.scan_inbox(&agent, inboxes);
         }
     }
@@ -117,7 +134,13 @@ impl Router {
             };
             for entry in dir.list()? {
                 let name = entry?.name;
-                if is_unread && !inbox::is_unread_copy(self.config.dir(), state, agent, &name) {
+                let room = self.config.dir();
+                if is_unread && !inbox::is_unread_copy(room, state, agent, &name) {
+                    if nth == 0
+                        && let Some((at, seq)) = inbox::moved_back(room, state, agent, &name)
+                    {
+                        self.receipts.note_moved_back(agent, seq, at);
+                    }
                     continue;
                 }
                 to.extend(layout::read_delivered(&name).map(|at| (at, name)));

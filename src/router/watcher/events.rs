@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_leaves_an_inbox_is_a_hint_and_a_new_file_is_not() {
+    fn a_file_that_leaves_an_inbox_and_a_file_that_appears_there_are_hints() {
         let left = vec![FileHint::Left("bob".into(), "x.json".into())];
         assert_eq!(
             hints(
@@ -255,7 +255,7 @@ mod tests {
                 EventKind::Modify(ModifyKind::Name(RenameMode::To)),
                 "/room/inbox/bob/x.json"
             ),
-            []
+            [FileHint::Appeared("bob".into(), "x.json".into())]
         );
     }
 

@@ -37,6 +37,8 @@ pub enum FileHint {
     Request(String, OsString),
     /// A file left the inbox of this name.
     Left(String, OsString),
+    /// A file appeared in the inbox of this name.
+    Appeared(String, OsString),
     /// The outbox of this name may have appeared.
     Outbox(String),
     /// The directory of outboxes may have appeared.
@@ -106,6 +108,9 @@ impl WatchedPlace {
             WatchedPlace::Outboxes => Some(FileHint::Outbox(name.to_str()?.to_owned())),
             WatchedPlace::Inboxes => Some(FileHint::Inboxes),
             WatchedPlace::Inbox(_) if name == layout::TAKEN => Some(FileHint::Inboxes),
+            WatchedPlace::Inbox(agent) if layout::is_message_file(name) => {
+                Some(FileHint::Appeared(agent.clone(), name.to_owned()))
+            }
             WatchedPlace::Outbox(agent) if layout::is_message_file(name) => {
                 Some(FileHint::File(agent.clone(), name.to_owned()))
             }

@@ -3,7 +3,7 @@
 use super::index_file::IndexEntry;
 use crate::base::hash::short_hash;
 use crate::log::state::LINK_REMOVED;
-use crate::message::answer::ConversationKeys;
+use crate::message::ConversationKeys;
 use crate::message::record::{EventKind, MessageHead, Record};
 use crate::message::reference::bare;
 use serde_json::Value;
@@ -86,7 +86,7 @@ pub(super) fn entries_of(record: &Record, head: Option<&MessageHead<'_>>) -> Vec
     if let Some(claim) = record.claim() {
         add(IndexKey::Claim(claim));
     }
-    if let Some(answers) = record.accepted().and_then(|accepted| accepted.answers) {
+    if let Some(answers) = record.facts.answered() {
         add(IndexKey::Answered(&answers.to_string()));
     }
     // A repeated message is found by the first one.

@@ -1,19 +1,15 @@
 //! Open items: messages that need an action of an agent. Questions, escalations and rejections; approvals and offers have a
 //! state of their own.
 
-use super::answers::EscalatedMessage;
-use super::renames;
+use super::escalated::EscalatedMessage;
+use super::item::OpenItem;
+use super::reply::{AnswerableMessage, ReplyKey};
 use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
-use crate::base::rfc3339;
-use crate::base::{limits, sanitize};
-use crate::disk::layout;
-use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
-use crate::message::record::{EventKind, MessageHead, MessageName, Record};
+use crate::log::state::renames;
+use crate::message::id;
 use crate::message::status::CopyStatus;
-use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,91 +17,6 @@ use std::sync::Arc;
 const ITEMS_OF_AGENT: usize = 100;
 /// The most items of each causing agent, listed or counted; the oldest are forgotten.
 const COUNTED_OF_AGENT: usize = 10_000;
-/// A message is listed for at most this many recipients.
-const ITEM_RECIPIENTS: usize = 1000;
-
-/// The kind of an open item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OpenItemKind {
-    /// The sender expects an answer.
-    Question,
-    /// A question or a disagreement was passed on.
-    Escalation,
-    /// A message of this agent was rejected.
-    Rejection,
-}
-
-/// A message that needs an action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenItem {
-    /// Its record.
-    pub seq: u64,
-    /// The kind of the item.
-    pub kind: OpenItemKind,
-    /// The sender.
-    pub from: Arc<str>,
-    /// Its id.
-    pub id: String,
-    /// The agents that have not acted yet.
-    pub of: Vec<Arc<str>>,
-    /// Its accept time, in microseconds since 1970.
-    #[serde(with = "rfc3339")]
-    pub since: i64,
-    /// The title.
-    pub title: String,
-    /// The priority of the message.
-    #[serde(default, skip_serializing_if = "Priority::is_normal")]
-    pub priority: Priority,
-    /// The thread and the reference that its answers can share.
-    pub shares: ConversationKeys,
-    /// The message that it passes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<EscalatedMessage>,
-    /// The rejected file and its message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rejected: Option<RejectedName>,
-    /// True if the list has too many newer items of the same cause. Then it has no title.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_older: bool,
-}
-
-/// The names of a rejected file and of its message, for the comparison with later files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RejectedName {
-    /// The picked-up file.
-    claim: String,
-    /// The id of the rejected message, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-}
-
-impl RejectedName {
-    fn of(record: &Record) -> Option<RejectedName> {
-        #[derive(Deserialize)]
-        struct Bounce {
-            #[serde(default)]
-            in_reply_to: Option<String>,
-        }
-        let claim = record.claim()?.to_owned();
-        let bounce = record.message()?.get();
-        let bounce: Option<Bounce> = serde_json::from_str(bounce).ok();
-        Some(RejectedName {
-            claim,
-            id: bounce.and_then(|bounce| bounce.in_reply_to),
-        })
-    }
-
-    /// Returns true if this file replaces the rejected one: it is another file with the same name, or its message has the same id.
-    fn is_corrected_by(&self, claim: &str, id: &str) -> bool {
-        let stem = |claim| {
-            let claim = layout::read_claim(claim)?;
-            Some(layout::message_stem(claim.original))
-        };
-        let has_same_name = self.claim != claim && stem(&self.claim) == stem(claim);
-        has_same_name || self.id.as_deref() == Some(id)
-    }
-}
 
 /// All open items.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -152,7 +63,7 @@ impl OpenItems {
     /// Adds an item. Above the limit per agent, the oldest item is no longer listed.
     pub(super) fn add(&mut self, mut item: OpenItem) {
         self.changed = self.changed.max(item.seq);
-        let own = self.of_cause.entry(cause(&item).clone()).or_default();
+        let own = self.of_cause.entry(item.cause().clone()).or_default();
         own.insert(item.seq);
         let oldest = if own.len() > COUNTED_OF_AGENT {
             own.first().copied()
@@ -186,13 +97,6 @@ impl OpenItems {
         for item in self.open.values_mut() {
             now.cut(&mut item.since, None);
             self.changed = seq;
-        }
-    }
-
-    /// Adds the item of a record, if it makes one.
-    pub(super) fn extend(&mut self, item: Option<OpenItem>) {
-        if let Some(item) = item {
-            self.add(item);
         }
     }
 
@@ -271,22 +175,13 @@ impl OpenItems {
         }
     }
 
-    /// Records in `at` a status of a copy. A rejection was read; anything else was done or closed.
+    /// Records in `at` a status of a copy.
     pub(super) fn reached(&mut self, seq: u64, agent: &str, status: CopyStatus, at: u64) {
         self.settle(seq, agent, Some(status), at);
         let Some(item) = self.open.get(&seq) else {
             return;
         };
-        let is_new = matches!(
-            status,
-            CopyStatus::Accepted | CopyStatus::Delivered | CopyStatus::Announced
-        );
-        let is_done = match item.kind {
-            OpenItemKind::Rejection => !is_new,
-            OpenItemKind::Escalation => !is_new && status != CopyStatus::Seen,
-            OpenItemKind::Question => status.is_closed(),
-        };
-        if is_done {
+        if item.is_done(status) {
             self.acted(seq, |of| status.counts_for(agent, of), at);
         }
     }
@@ -352,10 +247,10 @@ impl OpenItems {
         let Some(item) = self.open.remove(&seq) else {
             return;
         };
-        if let Some(own) = self.of_cause.get_mut(cause(&item)) {
+        if let Some(own) = self.of_cause.get_mut(item.cause()) {
             own.remove(&seq);
             if own.is_empty() {
-                self.of_cause.remove(cause(&item));
+                self.of_cause.remove(item.cause());
             }
         }
         self.asked.remove(item.asked());
@@ -374,112 +269,5 @@ impl OpenItems {
 impl PartialEq for OpenItems {
     fn eq(&self, other: &OpenItems) -> bool {
         self.open == other.open
-    }
-}
-
-impl OpenItem {
-    /// The item that a record makes, if an agent has to act on it: of an accepted message with this head, or of a rejection
-    /// or a notice. A notice can pass on a message.
-    pub(super) fn of(
-        record: &Record,
-        head: Option<&MessageHead<'_>>,
-        about: Option<EscalatedMessage>,
-        at: Stamp,
-    ) -> Option<OpenItem> {
-        let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION)
-            || about.is_some()
-            || record.facts.is_dispute();
-        let kind = match record.kind() {
-            EventKind::Rejected => OpenItemKind::Rejection,
-            // An approval is in a list of its own.
-            _ if head.is_some_and(|head| head.kind() == APPROVAL) => return None,
-            _ if is_escalation => OpenItemKind::Escalation,
-            _ if head.is_some_and(MessageHead::wants_answer) => OpenItemKind::Question,
-            _ => return None,
-        };
-        let all = record.recipients().map(|(agent, _)| agent.clone());
-        let of: Vec<Arc<str>> = all.take(ITEM_RECIPIENTS).collect();
-        if of.is_empty() {
-            return None;
-        }
-        let title = match kind {
-            OpenItemKind::Rejection => record
-                .problems()
-                .first()
-                .map(|problem| problem.what.clone())
-                .unwrap_or_default(),
-            _ => record
-                .message()
-                .map(|message| title(message.get()))
-                .unwrap_or_default(),
-        };
-        let notice = match head {
-            Some(_) => None,
-            None => record.message_head(),
-        };
-        let priority = head
-            .or(notice.as_ref())
-            .map(MessageHead::priority)
-            .unwrap_or_default();
-        let rejected = (kind == OpenItemKind::Rejection).then(|| RejectedName::of(record));
-        let MessageName { from, id, .. } = record.name()?;
-        let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());
-        let (title, shares) = (
-            sanitize::brief(&title, limits::TITLE),
-            head.map(MessageHead::shares).unwrap_or_default(),
-        );
-        Some(OpenItem {
-            seq,
-            kind,
-            from,
-            id,
-            of,
-            since,
-            title,
-            priority,
-            shares,
-            about,
-            rejected: rejected.flatten(),
-            is_older: false,
-        })
-    }
-
-    fn asked(&self) -> AnswerableMessage<'_> {
-        AnswerableMessage {
-            seq: self.seq,
-            from: &self.from,
-            id: &self.id,
-            shares: &self.shares,
-        }
-    }
-
-    /// The time when it was opened.
-    pub fn since(&self) -> Stamp {
-        Stamp::from_micros(self.since)
-    }
-}
-
-// Reads only these two fields, because a message can be large.
-fn title(message: &str) -> String {
-    #[derive(Deserialize)]
-    struct MessageText<'a> {
-        #[serde(borrow, default)]
-        subject: Cow<'a, str>,
-        #[serde(borrow, default)]
-        body: Cow<'a, str>,
-    }
-    let Ok(MessageText { subject, body }) = serde_json::from_str(message) else {
-        return String::new();
-    };
-    let title = message::title::title(Some(&subject), Some(&body));
-    title.unwrap_or_default().to_owned()
-}
-
-/// The agent that causes an item: the sender of the rejected message, or of the message that an escalation passes on.
-fn cause(item: &OpenItem) -> &Arc<str> {
-    match (item.kind, &item.about) {
-        (OpenItemKind::Rejection, _) => item.of.first().unwrap_or(&item.from),
-        (_, Some(about)) => &about.from,
-        _ => &item.from,
     }
 }

@@ -1,37 +1,26 @@
-//! Answers to messages. This is the only definition: the router records the result as `answers`, and deadlines, the list
-//! of open items, threads and `mailbag ask` use the record.
+//! Answers to messages. This is the only definition: the router records the result, and deadlines, the list of open items,
+//! threads and `mailbag ask` use the record.
 
-use super::reference::Reference;
-use super::{Answered, Message, behaviour};
+use crate::message::reference::Reference;
+use crate::message::{Answered, ConversationKeys, Message, behaviour};
 use std::sync::Arc;
 
 /// The identification of a message for its answers.
 #[derive(Debug, Clone, Copy)]
-pub struct AnswerableMessage<'a> {
+pub(super) struct AnswerableMessage<'a> {
     /// Its record.
-    pub seq: u64,
+    pub(super) seq: u64,
     /// Its sender.
-    pub from: &'a Arc<str>,
+    pub(super) from: &'a Arc<str>,
     /// Its id.
-    pub id: &'a str,
+    pub(super) id: &'a str,
     /// The thread and the reference that its answers can share.
-    pub shares: &'a ConversationKeys,
-}
-
-/// The thread and the reference of a message that its answers can share.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct ConversationKeys {
-    /// Its thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread: Option<String>,
-    /// The message that it names in `in_reply_to`, which is the `correlation_id` of another format.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correlation: Option<String>,
+    pub(super) shares: &'a ConversationKeys,
 }
 
 /// A text or a number that connects a reply to a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum ReplyKey {
+pub(super) enum ReplyKey {
     /// An id, a thread or a correlation id.
     Text(String),
     /// The number of a record.
@@ -39,7 +28,7 @@ pub enum ReplyKey {
 }
 
 /// The connections of a reply.
-pub struct ReplyReferences<'a> {
+pub(super) struct ReplyReferences<'a> {
     names: Option<Reference>,
     thread: Option<&'a str>,
     correlation: Option<&'a str>,
@@ -48,7 +37,7 @@ pub struct ReplyReferences<'a> {
 
 impl<'a> ReplyReferences<'a> {
     /// The connections of a message. `None` if it can answer no other one. An ack is not an answer.
-    pub fn of(message: &'a Message) -> Option<ReplyReferences<'a>> {
+    pub(super) fn of(message: &'a Message) -> Option<ReplyReferences<'a>> {
         let behaviour = behaviour(message.kind());
         if behaviour.acted_on_by.is_some() {
             return None;
@@ -81,12 +70,12 @@ impl<'a> ReplyReferences<'a> {
     }
 
     /// The names of the messages that it can answer by `in_reply_to`.
-    pub fn names(&self) -> Vec<ReplyKey> {
+    pub(super) fn names(&self) -> Vec<ReplyKey> {
         self.names.iter().flat_map(names_of).collect()
     }
 
     /// The names of the messages that it can answer because it shares something with them.
-    pub fn shared_names(&self) -> Vec<ReplyKey> {
+    pub(super) fn shared_names(&self) -> Vec<ReplyKey> {
         let texts = self
             .thread
             .into_iter()
@@ -103,7 +92,7 @@ fn names_of(reference: &Reference) -> impl Iterator<Item = ReplyKey> {
 
 impl AnswerableMessage<'_> {
     /// The names that its answers can use.
-    pub fn names(&self) -> impl Iterator<Item = ReplyKey> {
+    pub(super) fn names(&self) -> impl Iterator<Item = ReplyKey> {
         let ConversationKeys {
             thread,
             correlation,
@@ -117,13 +106,13 @@ impl AnswerableMessage<'_> {
     }
 
     /// Returns true if a reply names this message in `in_reply_to`.
-    pub fn is_named_by(&self, reply: &ReplyReferences<'_>) -> bool {
+    pub(super) fn is_named_by(&self, reply: &ReplyReferences<'_>) -> bool {
         reply.names.as_ref().is_some_and(|name| self.has_name(name))
     }
 
     /// Returns true if a reply shares the thread or the correlation id of this message, or names it in `refs`. This counts
     /// only for a reply to the sender of this message.
-    pub fn is_shared_by(&self, reply: &ReplyReferences<'_>) -> bool {
+    pub(super) fn is_shared_by(&self, reply: &ReplyReferences<'_>) -> bool {
         let ConversationKeys {
             thread,
             correlation,

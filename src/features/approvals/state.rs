@@ -3,14 +3,14 @@
 //! The records of the log decide: [`Approvals::apply`] applies them in their order and rejects nothing. The router asks
 //! before it writes a record whether a decision is valid.
 
-use super::{ChangeSource, renames};
+use super::decision::{self, ApprovalChange, ApprovalTerms, PinnedKey};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::base::rfc3339;
 use crate::base::text::to_the_second;
-use crate::features::approvals::decision::{self, ApprovalChange, ApprovalTerms, PinnedKey};
+use crate::log::state::{ChangeSource, renames};
 use crate::message::id;
 use crate::message::record::RecipientGroup;
 use crate::message::reference::{Reference, ReferenceResolution};

@@ -1,6 +1,6 @@
 //! An index of the messages that want a reply.
 
-use crate::message::answer::{AnswerableMessage, ReplyKey};
+use super::reply::{AnswerableMessage, ReplyKey};
 use crate::message::id;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

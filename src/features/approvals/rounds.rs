@@ -1,15 +1,15 @@
-//! Disagreements, in step 5. Counts the rounds of proposals and objections in a thread, asks the supervisor, and then
+//! Judges disagreements. Counts the rounds of proposals and objections in a thread, asks the supervisor, and then
 //! the human, if the settings say so.
 
+use super::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
+use super::{Dispute, Disputes, check_options};
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;
 use crate::base::{limits, sanitize};
-use crate::features::approvals::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
-use crate::log::state::disputes::{Dispute, Disputes};
 use crate::message::{APPROVAL, ESCALATION, Message, Priority, id, object};
 use crate::room::resolve::{self, RecipientRule};
 use crate::room::settings::EscalationSettings;
-use crate::router::parts::NoticeText;
+use crate::router::projections::NoticeText;
 use crate::router::seam::{Cx, Draft, Due, title_of};
 use serde_json::{Map, json};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct DisputeJudge<'a> {
 
 impl<'a> DisputeJudge<'a> {
     pub(super) fn new(cx: Cx<'a>) -> DisputeJudge<'a> {
-        let disputes = &cx.state().disputes;
+        let disputes = super::disputes(cx.state());
         DisputeJudge { cx, disputes }
     }
 
@@ -85,7 +85,7 @@ impl<'a> DisputeJudge<'a> {
                 && one.rounds >= terms.attempts
             {
                 let (notice, step) = self.escalate(one, terms);
-                due.add(Stamp::from_micros(one.since), Vec::new(), notice, step);
+                due.add(Stamp::from_micros(one.since), hear(one), notice, step);
                 continue;
             }
             let Some(deadline) = one.due.map(Stamp::from_micros) else {
@@ -95,10 +95,8 @@ impl<'a> DisputeJudge<'a> {
                 due.ask_at(deadline);
                 continue;
             }
-            let parties = one.positions.iter().map(|position| &position.from);
-            let hear = one.asked.iter().chain(parties).cloned().collect();
             let (notice, step) = self.ask(one);
-            due.add(deadline, hear, notice, step);
+            due.add(deadline, hear(one), notice, step);
         }
     }
 
@@ -127,7 +125,7 @@ impl<'a> DisputeJudge<'a> {
             about: format!("dispute-escalated {} {}", one.seq, one.rounds),
             kind: ESCALATION,
             to,
-            subject: format!("disagreement: {}", subject(one)),
+            subject: format!("disagreement: {}", one.subject()),
             body,
             more: Map::new(),
         };
@@ -136,7 +134,7 @@ impl<'a> DisputeJudge<'a> {
 
     fn ask(self, one: &Dispute) -> (NoticeText, ApprovalChange) {
         let options = options(one);
-        let title = sanitize::brief(&format!("Which proposal? {}", subject(one)), limits::TITLE);
+        let title = sanitize::brief(&format!("Which proposal? {}", one.subject()), limits::TITLE);
         let body = format!(
             "{} could not agree. Which proposal counts?\n{}\n`mailbag decide`, or a message of type decision with in_reply_to and \
              option, decides it.",
@@ -198,6 +196,12 @@ impl<'a> DisputeJudge<'a> {
     }
 }
 
+/// The agents that can decide it by waiting mail.
+fn hear(one: &Dispute) -> Vec<Arc<str>> {
+    let parties = one.positions.iter().map(|position| &position.from);
+    one.asked.iter().chain(parties).cloned().collect()
+}
+
 /// The last position of each side, one line each, in quotation marks because this is mail of the router.
 fn positions(one: &Dispute) -> String {
     let mut lines = Vec::new();
@@ -227,22 +231,10 @@ fn options(one: &Dispute) -> Vec<String> {
         }
     }
     options.push("no proposal".to_owned());
-    if crate::features::approvals::check_options(&options).is_some() {
+    if check_options(&options).is_some() {
         for (n, option) in options.iter_mut().enumerate() {
             *option = format!("{}: {option}", n + 1);
         }
     }
     options
-}
-
-fn subject(one: &Dispute) -> String {
-    let first = one
-        .positions
-        .iter()
-        .find(|position| position.proposes)
-        .or(one.positions.first());
-    first.map_or_else(
-        || one.thread.clone(),
-        |position| sanitize::quote(&position.title, limits::TITLE),
-    )
 }

@@ -2,13 +2,15 @@
 //!
 //! The records of the log decide: [`Disputes::apply`] applies them in their order and rejects nothing.
 
-use super::{ChangeSource, renames};
+use super::decision::ApprovalChange;
 use crate::base::clock::Stamp;
 use crate::base::rfc3339;
-use crate::features::approvals::decision::ApprovalChange;
+use crate::base::{limits, sanitize};
+use crate::log::state::{ChangeSource, renames};
 use crate::message::id;
-use crate::message::record::RecipientGroup;
+use crate::message::record::{RecipientGroup, Record};
 use crate::message::reference::Reference;
+use crate::message::status::CopyStatus;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -40,6 +42,8 @@ pub struct Dispute {
     pub escalated: Option<u64>,
     /// The recipients.
     pub asked: Vec<Arc<str>>,
+    /// The recipients of the notice to the supervisor that have neither acknowledged nor closed it.
+    pub pending: Vec<Arc<str>>,
     /// Its messages, as `<sender>/<id>`.
     names: Vec<String>,
     /// The agents that proposed or objected since the last round.
@@ -61,83 +65,92 @@ pub struct DisputePosition {
 
 /// All disagreements of a room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Disputes(Vec<Dispute>);
+pub struct Disputes {
+    list: Vec<Dispute>,
+    changed: u64,
+}
 
 impl Disputes {
-    /// Applies a record with these recipients. Returns the record of the notice that no longer needs a decision.
-    pub fn apply(
+    /// Applies a record with these recipients.
+    pub(super) fn apply(
         &mut self,
         step: &ApprovalChange,
         record: ChangeSource<'_>,
         recipients: &[RecipientGroup],
-    ) -> Option<u64> {
+    ) {
         let message = id::full_name(record.from, record.id);
         match step {
             ApprovalChange::Propose { thread, title } => {
-                if !self.0.iter().any(|one| one.thread == *thread) {
+                if !self.list.iter().any(|one| one.thread == *thread) {
                     self.begin(thread, record);
                 }
-                self.said(
-                    thread,
-                    DisputePosition {
-                        from: record.from.clone(),
-                        message,
-                        proposes: true,
-                        title: title.clone(),
-                    },
-                );
-                None
+                self.said(thread, DisputePosition::of(record, true, title));
             }
             ApprovalChange::Object { thread, title } => {
-                self.said(
-                    thread,
-                    DisputePosition {
-                        from: record.from.clone(),
-                        message,
-                        proposes: false,
-                        title: title.clone(),
-                    },
-                );
-                None
+                self.said(thread, DisputePosition::of(record, false, title));
             }
             ApprovalChange::Settle { thread } => self.end(|one| one.thread == *thread),
             ApprovalChange::Dispute { thread, due } => {
-                let one = self.get_mut(thread)?;
+                let Some(one) = self.get_mut(thread) else {
+                    return;
+                };
                 (one.due, one.due_since) = (*due, record.at.micros());
-                one.asked = recipients
-                    .iter()
-                    .flat_map(|group| &group.agents)
-                    .cloned()
-                    .collect();
+                let asked = recipients.iter().flat_map(|group| &group.agents);
+                one.asked = asked.cloned().collect();
+                one.pending.clone_from(&one.asked);
                 one.names.push(message);
-                one.escalated.replace(record.seq)
+                one.escalated = Some(record.seq);
             }
             ApprovalChange::Ask(terms) => {
-                let one = self.get_mut(terms.thread.as_deref()?)?;
+                let thread = terms.thread.as_deref();
+                let Some(one) = thread.and_then(|thread| self.get_mut(thread)) else {
+                    return;
+                };
                 one.due = None;
+                one.pending.clear();
                 one.names.push(message);
-                one.escalated.replace(record.seq)
+                one.escalated = Some(record.seq);
             }
             ApprovalChange::Decide { approval, .. } | ApprovalChange::Expire { approval, .. } => {
                 self.end(|one| one.names.contains(approval))
             }
-            ApprovalChange::Withdraw { .. } | ApprovalChange::Escalate { .. } => None,
+            ApprovalChange::Withdraw { .. } | ApprovalChange::Escalate { .. } => return,
+        }
+        self.changed = record.seq;
+    }
+
+    /// Applies new statuses of copies: a supervisor that acknowledged or closed its escalation need not act on it.
+    pub(super) fn follow(&mut self, record: &Record) {
+        for receipt in record.receipts.iter().chain(record.ack()) {
+            if receipt.status.rank() <= CopyStatus::Seen.rank() {
+                continue;
+            }
+            for one in &mut self.list {
+                let is_meant = one.escalated.is_some_and(|seq| receipt.seqs.contains(&seq));
+                if is_meant && one.pending.contains(&receipt.agent) {
+                    one.pending.retain(|agent| *agent != receipt.agent);
+                    self.changed = record.seq;
+                }
+            }
         }
     }
 
-    fn get_mut(&mut self, thread: &str) -> Option<&mut Dispute> {
-        self.0.iter_mut().find(|one| one.thread == thread)
+    /// The last record that changed anything; 0 for none.
+    pub(super) fn changed_at(&self) -> u64 {
+        self.changed
     }
 
-    /// Removes a disagreement. Returns the record that passed it on.
-    fn end(&mut self, is_meant: impl Fn(&Dispute) -> bool) -> Option<u64> {
-        let at = self.0.iter().position(is_meant)?;
-        self.0.remove(at).escalated
+    fn get_mut(&mut self, thread: &str) -> Option<&mut Dispute> {
+        self.list.iter_mut().find(|one| one.thread == thread)
+    }
+
+    fn end(&mut self, is_meant: impl Fn(&Dispute) -> bool) {
+        self.list.retain(|one| !is_meant(one));
     }
 
     /// Cuts all times after the clock was set back.
     pub(super) fn cut_times(&mut self, now: Stamp) {
-        for one in &mut self.0 {
+        for one in &mut self.list {
             now.cut(&mut one.since, None);
             now.cut(&mut one.due_since, one.due.as_mut());
         }
@@ -149,7 +162,7 @@ impl Disputes {
             return Some(one);
         }
         let reference = in_reply_to.and_then(Reference::parse)?;
-        self.0.iter().find(|one| {
+        self.list.iter().find(|one| {
             one.names.iter().any(|name| {
                 let (from, id) = name.split_once('/').unwrap_or_default();
                 reference.is_of(from, id, None)
@@ -159,32 +172,33 @@ impl Disputes {
 
     /// Moves the positions of one agent to another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
-        for one in &mut self.0 {
+        for one in &mut self.list {
             for position in &mut one.positions {
                 if *position.from == *of {
                     position.from = to.clone();
                 }
             }
             renames::replace(&mut one.asked, of, to);
+            renames::replace(&mut one.pending, of, to);
             renames::replace(&mut one.since_round, of, to);
         }
     }
 
     /// The disagreement of this thread.
     pub fn get(&self, thread: &str) -> Option<&Dispute> {
-        self.0.iter().find(|one| one.thread == thread)
+        self.list.iter().find(|one| one.thread == thread)
     }
 
     /// All disagreements, in the order of the log.
     pub fn iter(&self) -> impl Iterator<Item = &Dispute> {
-        self.0.iter()
+        self.list.iter()
     }
 
     fn begin(&mut self, thread: &str, record: ChangeSource<'_>) {
-        if self.0.len() >= DISPUTES {
-            self.0.remove(0);
+        if self.list.len() >= DISPUTES {
+            self.list.remove(0);
         }
-        self.0.push(Dispute {
+        self.list.push(Dispute {
             thread: thread.to_owned(),
             seq: record.seq,
             since: record.at.micros(),
@@ -194,6 +208,7 @@ impl Disputes {
             due_since: 0,
             escalated: None,
             asked: Vec::new(),
+            pending: Vec::new(),
             names: Vec::new(),
             since_round: Vec::new(),
         });
@@ -222,7 +237,38 @@ impl Disputes {
     }
 }
 
+impl DisputePosition {
+    fn of(record: ChangeSource<'_>, proposes: bool, title: &str) -> DisputePosition {
+        DisputePosition {
+            from: record.from.clone(),
+            message: id::full_name(record.from, record.id),
+            proposes,
+            title: title.to_owned(),
+        }
+    }
+}
+
 impl Dispute {
+    /// The first proposal, or the thread.
+    pub fn subject(&self) -> String {
+        let mut positions = self.positions.iter();
+        let first = positions.find(|position| position.proposes);
+        first.or(self.positions.first()).map_or_else(
+            || self.thread.clone(),
+            |position| sanitize::quote(&position.title, limits::TITLE),
+        )
+    }
+
+    /// The notice to the supervisor, as `<sender>/<id>`, and the time of it.
+    pub fn escalation(&self) -> Option<(&str, i64)> {
+        let mut names = self.names.iter().rev();
+        let notice = names.find(|name| {
+            name.split_once('/')
+                .is_some_and(|(from, _)| from == id::MAILBAG)
+        });
+        Some((notice?, self.due_since))
+    }
+
     /// Returns true if the human was asked. Then only the human's decision on the approval ends it.
     pub fn has_asked_human(&self) -> bool {
         self.escalated.is_some() && self.due.is_none()
