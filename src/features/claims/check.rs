@@ -105,7 +105,7 @@ fn check_lease(fields: &CheckedFields) -> Option<Problem> {
 
 /// A claim does not wait in the router, so a claim that asks for it would be refused against its sender's intention.
 fn check_wait(fields: &CheckedFields) -> Option<Problem> {
-    if field(fields, "wait") != Some(&Value::Bool(true)) {
+    if matches!(field(fields, "wait"), None | Some(Value::Bool(false))) {
         return None;
     }
     let what = "a claim is granted or refused, and does not wait";
