@@ -2,7 +2,7 @@
 //!
 //! In: records, in complete batches. Out: a [`state`], lines, and messages found by a reference.
 //!
-//! [`Log`] appends and commits; only the router has one. All other readers use complete batches ([`end`], [`lines`]),
+//! [`Log`] appends and commits; only the router has one. All other readers use complete batches ([`end()`], [`lines()`]),
 //! and resolve references with `lookup` only. A sender reports a message as accepted only before [`synced`].
 //!
 //! This does not belong here: the registry, inboxes and other files of the room (`room`), and the content of views

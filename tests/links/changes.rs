@@ -56,7 +56,7 @@ fn an_item_that_a_new_stream_brings_again_is_a_duplicate() {
     let item = rooms.po.text(first);
     rooms.po.pass();
     // The other room forgets its stream before this one has read the confirmation.
-    change(&rooms.po, "fit", "remove");
+    change(&rooms.po, "fit", "bounce");
     rooms.po.write(first, item);
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["x"]);

@@ -109,7 +109,7 @@ fn check_wait(fields: &CheckedFields) -> Option<Problem> {
         return None;
     }
     let what = "a claim is granted or refused, and does not wait";
-    let fix = "omit wait, and claim again when the owner has released the work; `mailbag claim --wait` does that";
+    let fix = "omit wait, and claim again when the owner has released the work, or pass --wait to mailbag claim";
     Some(Problem::new("no_waiting_claims", what).at("/wait").fix(fix))
 }
 

@@ -1,6 +1,6 @@
 //! Claims: who owns which files, tasks and lanes, until when, and how owners hand work over.
 //!
-//! [`state`] has the owners and offers, [`requests`] the rules, [`judge`] judges a message by them, [`due`] lets claims
+//! `state` has the owners and offers, `requests` the rules, `judge` judges a message by them, `due` lets claims
 //! lapse, and `claims.json` shows them.
 
 pub mod change;
