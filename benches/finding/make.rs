@@ -269,7 +269,6 @@ impl Maker {
                 via: "direct".into(),
                 agents,
             }],
-            answers: None,
             times: MessageTimes::default(),
             act: None,
             delivery: Default::default(),
