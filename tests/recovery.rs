@@ -127,9 +127,12 @@ fn a_picked_up_file_that_a_record_already_names_is_set_aside_and_reported() {
     }
     world.pass();
     let originals = drops.map(|(name, _)| retired(&world, name));
-    // The first time the records are still open, and the second time they are settled.
+    // The first time the records are still open, and the second time they are settled. While it is open, each further line
+    // of a file moves the file that was put back to `sent/` itself.
     for round in 0..2 {
-        for (bytes, claim) in &originals {
+        let put_back = originals.iter();
+        let put_back = put_back.filter(|(_, claim)| round > 0 || !claim.ends_with(".ndjson"));
+        for (bytes, claim) in put_back.clone() {
             world.place(&format!("spool/claim/{claim}"), bytes);
         }
         for _ in 0..3 {
@@ -138,7 +141,7 @@ fn a_picked_up_file_that_a_record_already_names_is_set_aside_and_reported() {
         let mut bodies = world.bodies("bob");
         bodies.sort();
         assert_eq!(bodies, ["one", "three", "two"], "{round}");
-        for (bytes, claim) in &originals {
+        for (bytes, claim) in put_back {
             let aside = world.room(&format!("spool/aside/{claim}"));
             assert_eq!(files::read(&aside), *bytes, "{claim}");
             files::remove_file(aside);

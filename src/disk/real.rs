@@ -42,8 +42,10 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// The most names in a small directory.
+#[cfg(target_os = "linux")]
 const SMALL: usize = 64;
 /// The size in bytes of the buffer for a small directory.
+#[cfg(target_os = "linux")]
 const SMALL_BYTES: usize = 4 << 10;
 
 /// The working directory.
@@ -77,7 +79,7 @@ impl Real {
         }
     }
 
-    /// The names in a small directory, read by its own descriptor once: most outboxes are empty, and another descriptor
+    /// The names in a small directory, read by its own descriptor once. Most outboxes are empty, and another descriptor
     /// would double the cost of a look at a thousand of them.
     #[cfg(target_os = "linux")]
     fn small_listing(&self) -> Result<Option<Vec<DirectoryEntry>>> {
@@ -105,11 +107,6 @@ impl Real {
             }
         }
         Ok(Some(entries))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn small_listing(&self) -> Result<Option<Vec<DirectoryEntry>>> {
-        Ok(None)
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
@@ -187,6 +184,7 @@ impl Fs for Real {
     }
 
     fn list(&self) -> Result<Listing> {
+        #[cfg(target_os = "linux")]
         if let Some(entries) = self.small_listing()? {
             return Ok(Box::new(entries.into_iter().map(Ok)));
         }

@@ -50,8 +50,7 @@ pub const IDLE: &str = "idle";
 const START: &str = "SessionStart";
 /// The event name of a turn that the person interrupted. Only Codex has such an event.
 pub const INTERRUPT: &str = "Interrupt";
-/// The events of a session that waits for its next turn. Clients use these names for the start of a session and the end of
-/// a turn.
+/// The events of a session that waits for its next turn, as clients name its start and the end of a turn.
 const RESTING: [&str; 5] = [IDLE, START, INTERRUPT, "Stop", "AfterAgent"];
 
 /// The lease of a session on an agent.
