@@ -214,7 +214,8 @@ impl ConnectionPolicy for ConnectingEnd<'_> {
 }
 
 impl ConnectingEnd<'_> {
-    /// Fails if the states of the two rooms contradict each other. Then nothing crosses until a person rebinds the link.
+    /// Fails if the states of the two rooms contradict each other. Then nothing crosses until a person removes the link
+    /// and adds it again.
     fn check_stopped(&self) -> Result<()> {
         let LinkConnector {
             room,
