@@ -117,7 +117,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// The time of the last write to its file, by the clock of the file system.
-    pub(crate) fn dropped(&self, cx: Cx<'_>) -> Option<Stamp> {
+    pub(crate) fn dropped(&self, cx: Cx<'_>) -> Result<Option<Stamp>> {
         cx.config.dropped_at(self.claim.as_deref())
     }
 

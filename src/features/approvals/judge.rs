@@ -192,7 +192,7 @@ impl<'a> ApprovalJudge<'a> {
         if let Some(problem) = digest.and_then(|digest| open.check_digest(digest)) {
             return Ok(wrong(problem.at("/digest")));
         }
-        if let Some(deadline) = is_late(open, draft.dropped(self.cx)) {
+        if let Some(deadline) = is_late(open, draft.dropped(self.cx)?) {
             let what = format!(
                 "the deadline of {} was {}",
                 open.approval,

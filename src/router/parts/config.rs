@@ -88,9 +88,13 @@ impl RoomConfig {
     }
 
     /// The time of the last write to a picked-up file.
-    pub(crate) fn dropped_at(&self, claim: Option<&str>) -> Option<Stamp> {
-        let meta = self.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
-        Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
+    pub(crate) fn dropped_at(&self, claim: Option<&str>) -> Result<Option<Stamp>> {
+        let Some(claim) = claim else {
+            return Ok(None);
+        };
+        let meta = self.dir().sub(layout::CLAIM)?.stat(claim)?;
+        let micros = meta.and_then(|meta| i64::try_from(meta.modified / 1_000).ok());
+        Ok(micros.map(Stamp::from_micros))
     }
 
     /// The present name of an agent.

@@ -74,7 +74,8 @@ fn check_one(
         && problems
             .iter()
             .all(|problem| problem.code == EXPIRED_ALREADY)
-        && let Some((value, dropped)) = expiring.zip(config.dropped_at(letter.claim.as_deref()))
+        && let Some((value, dropped)) =
+            expiring.zip(config.dropped_at(letter.claim.as_deref()).ok().flatten())
         && let Ok(message) =
             schema::check_as(value, &letter.agent, name.as_slice(), dropped.min(now))
         && message.priority() == Priority::Urgent
