@@ -3,7 +3,7 @@
 //! The router writes it to `spool/tip` after each sync of the log. Recovery detects with it that the log has lost
 //! records, and a sender learns from it that its message is accepted.
 
-use super::{LogPosition, START, read_one};
+use super::{LogPosition, RawLogLine, START, read_one};
 use crate::base::error::Result;
 use crate::base::hash::{Hash, NO_HASH, hash, hex, unhex};
 use crate::base::hex_hash;
@@ -36,6 +36,16 @@ impl LogTip {
         seq: 0,
         hash: NO_HASH,
     };
+
+    /// The tip of a log that ends with this line, which has the record with this number.
+    pub fn of(line: &RawLogLine, seq: u64) -> LogTip {
+        LogTip {
+            at: line.at,
+            end: line.end(),
+            seq,
+            hash: line.hash(),
+        }
+    }
 
     /// Returns true if the log has this record at this position. It does not after the log was cut off, or in another room.
     pub fn is_in(&self, room: &Dir) -> Result<bool> {

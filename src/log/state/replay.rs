@@ -77,12 +77,7 @@ fn replay_from(
     let mut batches = BatchReader::after(room, &state)?;
     while let Some(batch) = batches.next_until(until)? {
         for (line, record) in batch {
-            let tip = LogTip {
-                at: line.at,
-                end: line.end(),
-                seq: record.seq,
-                hash: line.hash(),
-            };
+            let tip = LogTip::of(&line, record.seq);
             let at = record.stamp();
             state.apply(record, at, None, tip);
         }

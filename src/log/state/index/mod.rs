@@ -236,12 +236,7 @@ mod tests {
                 at: state.end,
                 bytes,
             };
-            let tip = LogTip {
-                at: line.at,
-                end: line.end(),
-                seq: record.seq,
-                hash: line.hash(),
-            };
+            let tip = LogTip::of(&line, record.seq);
             let at = record.stamp();
             state.apply(record, at, None, tip);
         }
